@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from told.corpus import Unavailable
 from told.report import circumstances
 from told.subjects.setting import Setting
 from told.truth import CheckerFailed, Truth
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _ended)
     given = list(arguments) if arguments is not None else sys.argv[1:]
     played, loads = list[Played](), [os.getloadavg()[0]]
-    for subject in _subjects(chosen):
+    for subject in history.chosen(chosen):
         changes = history.changes(subject, chosen.changes)
         print(f"\n## {subject.name} ({subject.language}, {subject.server}): {len(changes)} changes", flush=True)
         for one in () if chosen.list else replayed(subject, changes, chosen):
@@ -89,7 +88,7 @@ def _planned(asker: trees.Trees, change: RealChange, subject: Subject, chosen: A
     found = list[Planned]()
     texts = asker.at(change.base)
     for order in chosen.orders.split(","):
-        steps = plan.steps(change, order, texts, subject.language, chosen.batch)
+        steps = plan.steps(change, order, texts, subject.language)
         try:
             found.append((order, steps, trees.truths(asker, steps, texts)))
         except CheckerFailed as failed:
@@ -109,33 +108,17 @@ def _tell(played: Played, chosen: Any) -> None:
             print(f"    {one.kind} {one.what}\n      | " + one.text.rstrip().replace("\n", "\n      | "), flush=True)
 
 
-def _subjects(chosen: Any) -> Iterator[Subject]:
-    if chosen.repo:
-        yield history.clone(Path(chosen.repo), chosen.language, chosen.server)
-        return
-    names = chosen.projects.split(",") if chosen.projects else list(history.subjects())
-    for name in names:
-        try:
-            yield history.subject(name)
-        except Unavailable as unavailable:
-            print(f"{name} is left out: {unavailable}", flush=True)
-
-
 def _options(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(prog="bench/replay/run", description=__doc__)
     add = parser.add_argument
-    add("--projects", default="", help="names of corpus.toml, NAME+SERVER for another server; all by default")
+    history.add_choice(add)
     add(
         "--changes",
         type=int,
         default=0,
         help="of each project, those whose files depend on each other most; all by default",
     )
-    add("--orders", default=",".join(plan.ORDERS))
-    add("--batch", type=int, default=1, help="edits that the model makes at once")
-    add("--repo", default="", help="a clone to replay instead, whose commits are the changes")
-    add("--language", default="python", help="of that clone")
-    add("--server", default="", help="for that clone, another one than usual for the language, as ty")
+    add("--orders", default=",".join(plan.ORDERS), help="callee*3: three edits at once")
     add("--pause", type=float, default=1.0, help="seconds after each batch, in which a model thinks")
     add("--deadline-ms", type=int, default=0, help="how long the hook program may take; its own limit by default")
     add("--config", default="{}", help="more of the user's lsp.json, as JSON")

@@ -12,7 +12,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,25 @@ def subject(named: str) -> Subject:
     needs = tuple(row.get("requirements", ()))
     environment = corpus.environment(f"replay-{name}", needs) if needs else None
     return Subject(named, row["language"], target, server or SERVERS[row["language"]], environment)
+
+
+def chosen(options: Any) -> Iterator[Subject]:
+    """The clone, or the projects, that `add_choice` let somebody choose."""
+    if options.repo:
+        yield clone(Path(options.repo), options.language, options.server)
+        return
+    for name in options.projects.split(",") if options.projects else subjects():
+        try:
+            yield subject(name)
+        except corpus.Unavailable as unavailable:
+            print(f"{name} is left out: {unavailable}", flush=True)
+
+
+def add_choice(add: Callable[..., Any], projects: str = "") -> None:
+    add("--projects", default=projects, help="names of bench/replay/corpus.toml, NAME+SERVER for another server")
+    add("--repo", default="", help="a clone instead, whose commits are the changes")
+    add("--language", default="python", help="of that clone")
+    add("--server", default="", help="for that clone, another one than usual for the language, as ty")
 
 
 def clone(path: Path, language: str, server: str = "") -> Subject:

@@ -82,14 +82,15 @@ def tool_for(before: str | None, after: str, number: int) -> Tool:
     return "multiedit" if number % 2 and len(list(matcher.get_grouped_opcodes(3))) > 1 else "edit"
 
 
-def steps(change: RealChange, order: str, texts: Texts, language: str, size: int = 1) -> list[Step]:
-    """The edits, `size` at a time, and between them what the world does: the same for every order of a change."""
+def steps(change: RealChange, order: str, texts: Texts, language: str) -> list[Step]:
+    """The edits, n at a time in `ORDER*n`, and what the world does between them: the same for every order."""
     chance = random.Random(change.name.partition(" ")[2])
     disorder = chance.choice(DISORDERS)
     touched = {one.path for one in change.changes} | set(change.moves.values())
     free = sorted(path for path, text in texts.items() if path not in touched and text.count("\n") > 5)
     chance.shuffle(free)
-    made = edits(change, order)
+    order, _, several = order.partition("*")
+    made, size = edits(change, order), int(several or 1)
     found = [Step("edit", tuple(made[start : start + size])) for start in range(0, len(made), size)]
     half = (len(found) + 1) // 2
     harmless = [step for step in (quiet(texts, language, path, chance) for path in free[:8]) if step is not None]

@@ -36,6 +36,8 @@ class Outcome:
     what: str
     milliseconds: float
     text: str
+    edits: int = 0
+    """Made at once."""
     lines: int = 0
     new: int = 0
     older: list[str] = field(default_factory=list[str])
@@ -233,6 +235,7 @@ class Listener:
             f"{step.what} {', '.join(edit.paths)} ({edit.tool})".strip() if step else "stop",
             heard.before + heard.milliseconds,
             text,
+            edits=len(step.edits) if step else 0,
             lines=len(before.findings) + len(said.findings),
             new=sum(map(len, truth.new.values())),
             older=[str(one) for one in verdict.old if one not in repeated],

@@ -23,7 +23,8 @@ def figures(played: Sequence[Played]) -> dict[str, Any]:
     return {
         "changes": len({(one.project, one.change) for one in played}),
         "replays": len(played),
-        "edits": len(edits),
+        "edits": sum(one.edits for one in edits),
+        "batches": len(edits),
         "lines told": sum(one.lines for one in outcomes),
         "older": sum(len(one.older) for one in outcomes),
         "repeated": sum(len(one.repeated) for one in outcomes),
@@ -41,6 +42,7 @@ def figures(played: Sequence[Played]) -> dict[str, Any]:
         "premature": sum(len(each.premature) for each in played),
         "told as open": sum(each.opened for each in played),
         "bytes per replay": round(sum(one.size for one in outcomes) / max(1, len(played))),
+        "wait per edit ms": round(sum(waits) / max(1, sum(one.edits for one in edits))),
         "wait p50 ms": round(percentile(waits, 0.5)),
         "wait p95 ms": round(percentile(waits, 0.95)),
         "no verdict": sum(one.has_no_verdict for one in edits),

@@ -88,13 +88,15 @@ def test_what_happens_around_a_change_is_the_same_in_every_order() -> None:
     texts = {"greeting.py": GREETING, **{f"other_{one}.py": OTHER.format(one) for one in range(12)}}
     changes = (Change("greeting.py", GREETING, WITH_TITLE), Change("new.py", None, "1\n"))
     seen = set[str]()
-    for number in range(40):
-        change = RealChange(f"0 Change {number}", "base", "commit", changes)
+    several = [RealChange(f"0 Change {number}", "base", "commit", changes) for number in range(40)]
+    for change in several:
         steps = [plan.steps(change, order, texts, "python") for order in plan.ORDERS]
         around = [[(step.kind, step.what, step.edits) for step in each if step.kind != "edit"] for each in steps]
         assert around[0] == around[1] == around[2]
         seen |= {what.partition(" ")[0] for kind, what, _ in around[0] if kind == "disorder"}
     assert seen == set(plan.DISORDERS)
+    at_once = [len(step.edits) for step in plan.steps(several[0], "callee*2", texts, "python") if step.kind == "edit"]
+    assert at_once == [2]
 
 
 def heard_of(texts: Sequence[tuple[str, Truth]], root: Path) -> list[Outcome]:

@@ -14,10 +14,9 @@ that is not there yet); then it knows what to write there, too.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import unified_diff
 from pathlib import PurePosixPath
 
-from replay.history import RealChange
-from replay.plan import edits
 from told.edits import Edit, words
 from told.truth import Findings, Problem, difference
 
@@ -40,34 +39,47 @@ class Outcome:
     bytes_read: int = 0
     """Of feedback and of files."""
     told: int = 0
-    looked_at: list[Problem] = field(default_factory=list[Problem])
-    """Errors that it turned aside for."""
+    looked_at: list[tuple[str, int, str, str]] = field(default_factory=list[tuple[str, int, str, str]])
+    """Errors that it turned aside for: the file, the line, the rule, the words."""
     premature: int = 0
     left: int = 0
     found: int = 0
     """Files that it had not planned and has repaired."""
     unplanned: int = 0
+    written: int = 0
+    """Bytes of its edits, as patches."""
+    tokens: int = 0
+    """That a model has read and written, where one was run."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.project, self.change, self.order, self.arm
+
+
+def halves(made: Sequence[Edit]) -> tuple[Sequence[Edit], Sequence[Edit]]:
+    """What the agent has planned, and the rest."""
+    half = (len(made) + 1) // 2
+    return made[:half], made[half:]
 
 
 class Agent:
-    def __init__(self, change: RealChange, order: str, texts: Mapping[str, str], arm: Feedback) -> None:
-        made = edits(change, order)
-        half = (len(made) + 1) // 2
-        self._plan, self._rest = made[:half], made[half:]
+    def work(
+        self, made: Sequence[Edit], texts: Mapping[str, str], arm: Feedback, outcome: Outcome
+    ) -> Mapping[str, str]:
+        """Make the change; the texts as the agent leaves them."""
+        planned, self._rest = halves(made)
         self._arm, self._state = arm, dict(texts)
         self._written = set[str]()
-
-    def work(self, outcome: Outcome) -> Mapping[str, str]:
-        """Make the change; the texts as the agent leaves them."""
         outcome.unplanned = len(self._rest)
-        for edit in self._plan:
+        for edit in planned:
             self._turn([edit], outcome)
-        self._arm_stopped(outcome)
+        self._hear(self._arm.stopping(), outcome)
         return self._state
 
     def _turn(self, made: Sequence[Edit], outcome: Outcome) -> None:
         """Edits at once, and what follows from what is told then."""
         outcome.turns += 1
+        outcome.written += sum(len(diff(edit).encode()) for edit in made)
         for change in (change for edit in made for change in edit.changes):
             self._written.add(change.path)
             if change.after is None:
@@ -75,9 +87,6 @@ class Agent:
             else:
                 self._state[change.path] = change.after
         self._hear(self._arm.edited(made, self._state), outcome)
-
-    def _arm_stopped(self, outcome: Outcome) -> None:
-        self._hear(self._arm.stopping(self._state), outcome)
 
     def _hear(self, told: Told, outcome: Outcome) -> None:
         outcome.bytes_read += told.size
@@ -95,7 +104,9 @@ class Agent:
         errors = [one for one in told.places if one.is_error and one.problem.file in self._written]
         if errors and outcome.turns < MOST_TURNS:
             outcome.turns += 1
-            outcome.looked_at += [one.problem for one in errors]
+            outcome.looked_at += [
+                (one.file, one.line, one.rule, one.message) for one in (each.problem for each in errors)
+            ]
             for file in {one.problem.file for one in errors if one.source}:
                 self._read(file, outcome)
 
@@ -121,13 +132,32 @@ def _is_known(edit: Edit, seen: Sequence[tuple[str, str]]) -> bool:
     return any(file in edit.paths or names & words(line) for file, line in seen)
 
 
-def scored(outcome: Outcome, base: Findings, end: Findings, whole: Findings) -> None:
-    """Count what the agent leaves beside what was there and what the real change leaves; and detours for nothing."""
+def left_over(base: Findings, end: Findings, whole: Findings) -> int:
+    """Errors beside what was there and what the real change leaves."""
+    found = 0
     for file, several in difference(base, end).items():
-        known = Counter(one.key for one in whole.get(file, ()))
         errors = Counter(one.key for one in several if one.severity == "error")
-        outcome.left += (errors - known).total()
-    keys = {(file, one.key) for file, several in end.items() for one in several}
-    lines = {(file, one.line, one.rule) for file, several in end.items() for one in several}
-    for one in outcome.looked_at:
-        outcome.premature += (one.file, one.key) not in keys and (one.file, one.line, one.rule) not in lines
+        found += (errors - Counter(one.key for one in whole.get(file, ()))).total()
+    return found
+
+
+def scored(outcome: Outcome, base: Findings, end: Findings, whole: Findings) -> None:
+    """Count what the agent leaves, and detours for nothing."""
+    outcome.left = left_over(base, end, whole)
+    there = {place for one in (each for several in end.values() for each in several) for place in _places(one)}
+    looked_at = [Problem(file, line, 1, "error", rule, message) for file, line, rule, message in outcome.looked_at]
+    outcome.premature = sum(there.isdisjoint(_places(one)) for one in looked_at)
+
+
+def _places(one: Problem) -> set[tuple[object, ...]]:
+    """By which it is known again: its words, or its line and rule."""
+    return {(one.file, one.key), (one.file, one.line, one.rule)}
+
+
+def diff(edit: Edit) -> str:
+    """An edit as a patch."""
+    lines = list[str]()
+    for one in edit.changes:
+        old, new = (text.splitlines(keepends=True) if text else [] for text in (one.before, one.after))
+        lines += unified_diff(old, new, f"a/{one.path}", f"b/{one.path}")
+    return "".join(lines)

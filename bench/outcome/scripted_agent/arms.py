@@ -1,20 +1,28 @@
 """The kinds of feedback that the agent works under. All but two of them are the real program with real servers."""
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from replay.play import is_open
 from told import forms, score
-from told.edits import Edit
+from told.edits import Edit, Texts
 from told.subjects.children import verb
 from told.subjects.conversation import Conversation, carry_out
 from told.subjects.setting import Setting
-from told.truth import Findings, Problem
+from told.truth import Findings, Problem, difference
 
 Judge = Callable[[Mapping[str, str]], Findings]
 """The checker's own command line, on these texts."""
+
+
+STOP_MS, STOPS = 4500.0, 5
+"""A stop that took longer may have been cut off by a busy machine."""
+
+BETWEEN = 10.0
+"""Seconds until the next one: what was cut off goes on in the meantime."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,11 @@ class Place:
 @dataclass(frozen=True)
 class Told:
     places: tuple[Place, ...] = ()
-    size: int = 0
+    text: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode())
 
 
 class Feedback(Protocol):
@@ -37,32 +49,37 @@ class Feedback(Protocol):
         """Carry out edits that were made at once; what the agent reads with their results."""
         ...
 
-    def stopping(self, state: Mapping[str, str]) -> Told: ...
+    def stopping(self) -> Told: ...
 
 
 class Hooks:
     """Pilotfish in Claude Code, by its hook events."""
 
-    def __init__(self, setting: Setting, judge: Judge, name: str, *, sources: bool = True) -> None:
-        del judge
+    def __init__(self, setting: Setting, judge: Judge, texts: Texts, *, sources: bool = True) -> None:
+        del judge, texts
         self._root, self._sources = str(setting.root), sources
-        self._agent = Conversation(setting, name)
+        self._agent = Conversation(setting, "agent")
         self._agent.begin("Make the change.")
 
     def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
         del state
         return self._read(self._agent.edit(*made).text)
 
-    def stopping(self, state: Mapping[str, str]) -> Told:
-        del state
-        return self._read(self._agent.stop().text)
+    def stopping(self) -> Told:
+        heard = [self._agent.stop()]
+        # Before a stop there are five seconds, whatever is configured. A busy machine must not cost an arm anything.
+        while heard[-1].milliseconds > STOP_MS and len(heard) < STOPS:
+            time.sleep(BETWEEN)
+            self._agent.prompt("Go on.")
+            heard.append(self._agent.stop())
+        return self._read("\n".join(one.text for one in heard if one.text))
 
     def _read(self, text: str) -> Told:
         if not self._sources:
             text = "\n".join(line for line in text.splitlines() if not line.startswith("| "))
         found = score.said(text, self._root).findings
         places = [Place(one, not is_open(text, one), source) for one, source in zip(found, _sources(text), strict=True)]
-        return Told(tuple(places), len(text.encode()))
+        return Told(tuple(places), text)
 
 
 def _sources(text: str) -> list[str]:
@@ -81,9 +98,8 @@ def _sources(text: str) -> list[str]:
 class Silence:
     """Nothing is told."""
 
-    def __init__(self, setting: Setting, judge: Judge, name: str) -> None:
-        del name
-        self._setting, self._judge = setting, judge
+    def __init__(self, setting: Setting, judge: Judge, texts: Texts) -> None:
+        self._setting, self._judge, self._texts = setting, judge, texts
 
     def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
         del state
@@ -92,54 +108,42 @@ class Silence:
             carry_out(self._setting.root, change)
         return Told()
 
-    def stopping(self, state: Mapping[str, str]) -> Told:
-        del state
+    def stopping(self) -> Told:
         return Told()
 
 
 class OwnServer(Silence):
-    """What recordings of Claude Code with a language server of its own show: the errors of the edited file alone, with
-    the turn after the edit. Told here by the checker, so that no server of a host has to be installed."""
+    """What recordings of Claude Code with a language server of its own show: the new errors of the edited file alone,
+    with the turn after the edit. Told here by the checker, so that no server of a host has to be installed."""
 
-    def __init__(self, setting: Setting, judge: Judge, name: str) -> None:
-        super().__init__(setting, judge, name)
-        self._known: Findings | None = None
-        self._late = Told()
+    _late = Told()
 
     def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
         super().edited(made, state)
-        found, paths = self._judge(state), {path for edit in made for path in edit.paths}
-        told, self._late = self._late, _listed([one for path in paths for one in found.get(path, ())])
+        new = difference(self._judge(self._texts), self._judge(state))
+        self._texts = dict(state)
+        found = [one for edit in made for path in edit.paths for one in new.get(path, ()) if one.severity == "error"]
+        told, self._late = self._late, Told(tuple(map(Place, found)), "".join(f"{one}\n" for one in found))
         return told
-
-    def stopping(self, state: Mapping[str, str]) -> Told:
-        del state
-        return Told()
 
 
 class Asking(Silence):
     """The agent asks once, at the end: `pilotfish check --changed`."""
 
-    def stopping(self, state: Mapping[str, str]) -> Told:
-        del state
+    def stopping(self) -> Told:
         text = verb(self._setting, "check", "--changed")
         found = forms.read(text, str(self._setting.root), "lines").findings
-        return Told(tuple(map(Place, found)), len(text.encode()))
-
-
-def _listed(found: Sequence[Problem]) -> Told:
-    errors = [one for one in found if one.severity == "error"]
-    return Told(tuple(map(Place, errors)), sum(len(str(one).encode()) + 1 for one in errors))
+        return Told(tuple(map(Place, found)), text)
 
 
 @dataclass(frozen=True)
 class Arm:
-    feedback: Callable[[Setting, Judge, str], Feedback]
+    feedback: Callable[[Setting, Judge, Texts], Feedback]
     config: Mapping[str, Any]
 
 
-def _without_sources(setting: Setting, judge: Judge, name: str) -> Feedback:
-    return Hooks(setting, judge, name, sources=False)
+def _without_sources(setting: Setting, judge: Judge, texts: Texts) -> Feedback:
+    return Hooks(setting, judge, texts, sources=False)
 
 
 ARMS: Mapping[str, Arm] = {

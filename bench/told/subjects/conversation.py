@@ -50,7 +50,10 @@ class Conversation:
         """What was heard with the files that were read for the last edit."""
 
     def begin(self, prompt: str) -> Heard:
-        return _sum(self._send("SessionStart", source="startup"), self._send("UserPromptSubmit", prompt=prompt))
+        return _sum(self._send("SessionStart", source="startup"), self.prompt(prompt))
+
+    def prompt(self, text: str) -> Heard:
+        return self._send("UserPromptSubmit", prompt=text)
 
     def edit(self, *edits: Edit) -> Heard:
         """Edits that the model makes at once, each file read before it is first changed."""

@@ -1,7 +1,9 @@
 """Files of a repository that we parse ourselves: whatever they hold costs that file alone (T43, P33)."""
 
 import ast
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
@@ -13,13 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pilotfish
+from pilotfish.config.jsonc import TOKEN
 from pilotfish.feedback.shapes import python
 from pilotfish.feedback.shapes.changes import changed_symbols
 from pilotfish.feedback.shapes.python import parsed, shape_of, visible_of
 from pilotfish.feedback.shapes.words import all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
 from pilotfish.library.workspace import computer
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Position, Range, Severity
+from pilotfish.protocol.notebooks import MAX_LISTS, MAX_TOKENS, NotANotebook, code_of, is_allowed
+from pilotfish.servers import catalogue
+from pilotfish.servers.inputs import MAX_NAMED, input_evidence
 from pilotfish.servers.manifests import (
     MAX_COMMENTED_CHARACTERS,
     MAX_DEPTH,
@@ -28,7 +34,8 @@ from pilotfish.servers.manifests import (
     json_value,
     toml_table,
 )
-from pilotfish.system.watching.ignoring import MAX_RULES, read_rules
+from pilotfish.servers.spec import Inputs
+from pilotfish.system.watching.ignoring import MAX_RULES, maybe_rule, read_rules
 from support.servers.real import User, make_user
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("T43")]
@@ -264,3 +271,61 @@ def test_words_are_found_wherever_a_text_is_cut() -> None:
     index = WordIndex()
     index.put(AbsPath("/w/a"), text.encode())
     assert index.mentions(["fine"])
+
+
+CATALOGUE = sorted(Path(catalogue.__file__).with_suffix("").glob("*.toml"))
+
+
+def test_no_pattern_of_the_catalogue_looks_through_blank_lines_from_each_of_them() -> None:
+    """That takes the square of their number, in which nobody else has a turn: 11 s for 20,000."""
+    assert any("(?m)^" in file.read_text() for file in CATALOGUE)
+    slow = re.compile(r"\^\\+s[*+]|\\s\*\\+\(\?\\+s\*")
+    assert not [(file.name, found[0]) for file in CATALOGUE for found in slow.finditer(file.read_text())]
+
+
+def test_a_text_of_json_that_is_not_closed_is_one_token() -> None:
+    text = '"' + '\\"' * 100
+    assert [token.lastgroup for token in TOKEN.finditer(text)] == ["stray"]
+    assert [token.lastgroup for token in TOKEN.finditer("/* " * 100)] == ["stray"]
+    assert json_value(text) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "is_there"),
+    [("a  ", "/w/a", True), ("a\\  ", "/w/a ", True), ("a\\  ", "/w/a", False)],
+)
+def test_blanks_at_the_end_of_an_ignored_name(line: str, folder: str, *, is_there: bool) -> None:
+    rule = maybe_rule(line)
+    assert rule is not None
+    assert rule.glob.matches(folder.removeprefix("/w/")) is is_there
+
+
+def test_a_notebook_has_lists_and_code_within_bounds() -> None:
+    with pytest.raises(NotANotebook, match="lists"):
+        code_of('{"cells": [' + "[]," * MAX_LISTS + "[]]}")
+    cell = "# %% [cell 1]\nawait a\n"
+    place = Range(Position(1, 0), Position(1, 7))
+    assert is_allowed(cell, place, Severity.ERROR)
+    assert not is_allowed(cell + "a\n" * MAX_TOKENS, place, Severity.ERROR)
+
+
+def test_the_files_that_a_configuration_names_are_followed_up_to_a_number(tmp_path: Path) -> None:
+    names = [f"./a{number}.json" for number in range(3 * MAX_NAMED)]
+    (tmp_path / "tsconfig.json").write_text(json.dumps({"extends": names}))
+    inputs = Inputs(steering=("tsconfig.json",), extends=("extends",))
+    found = input_evidence(inputs, AbsPath(str(tmp_path)), AbsPath(str(tmp_path)))
+    assert found is not None
+    assert MAX_NAMED // 2 < len(found._seen) <= MAX_NAMED  # pyright: ignore[reportPrivateUsage]
+
+
+def test_of_many_names_that_a_source_has_for_files_every_one_counts(tmp_path: Path) -> None:
+    inputs = Inputs(steering=("go.mod",), mentions=r"(?m)^//go:embed[ \t]+(.+)$")
+    found = input_evidence(inputs, AbsPath(str(tmp_path)), AbsPath(str(tmp_path)))
+    assert found is not None
+    (tmp_path / "f900").write_text("")
+    os.utime(tmp_path, (1, 1))
+    text = "//go:embed " + " ".join(f"f{number}" for number in range(2 * MAX_NAMED)) + "\n"
+    found.mention(AbsPath(str(tmp_path / "a.go")), text)
+    assert found.holds()
+    (tmp_path / "f900").unlink()
+    assert not found.holds()

@@ -28,9 +28,10 @@ MAX_DIGITS = 18
 
 TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<open>[\[{])|(?P<close>[\]}])
-    |(?P<comma>,)|(?P<colon>:)|(?P<scalar>[^\s"/,:\[\]{}]+)|(?P<stray>["/])""",
+    |(?P<comma>,)|(?P<colon>:)|(?P<scalar>[^\s"/,:\[\]{}]+)|(?P<stray>"(?:[^"\\\n]|\\.)*+|/\*.*|/)""",
     re.DOTALL | re.VERBOSE,
 )
+"""What is not closed is one stray token: to look for its end again from every quote in it would take the square."""
 
 
 class LineColumn(Struct, frozen=True, order=True):

@@ -11,7 +11,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import cast
 
 from msgspec import Struct
@@ -27,7 +28,19 @@ MAX_BYTES = 1024 * 1024
 """Of a configuration file; lock files of package managers are compared by `stat` alone."""
 
 MAX_FILES = 64
-"""Files that configuration files name, directly or through each other."""
+"""Files that name others which are followed, and folders with files that sources name."""
+
+MAX_NAMED = 1_000
+"""Files that configuration files name, and names in one source: each is looked at before every answer."""
+
+MAX_FOLLOWED = 96 * 1024
+"""Characters of the files in which names of others are looked for: everybody waits while they are read."""
+
+MAX_LINE = 64 * 1024
+"""Of a source, with the names of files."""
+
+MAX_COMPARED = 20_000
+"""Names of a folder times those that sources have for them."""
 
 DATA = (".json", ".jsonc", ".toml", ".yaml", ".yml")
 """What configuration is written in, whatever else is."""
@@ -87,20 +100,24 @@ class InputEvidence:
         """A source is to be checked: the files that it names count from now on."""
         if self._mentions is None:
             return
-        for said in re.findall(self._mentions, text):
-            for name in _embedded(said):
-                self._name(*_first_part(os.path.join(os.path.dirname(path), name)))
+        named: dict[str, set[str]] = {}
+        names = (name for said in re.finditer(self._mentions, text) for name in _embedded(said[1][:MAX_LINE]))
+        for name in islice(names, MAX_NAMED):
+            folder, part = _first_part(os.path.join(os.path.dirname(path), name))
+            named.setdefault(folder, set()).add(part)
+        for folder, parts in named.items():
+            self._name(folder, parts)
 
-    def _name(self, folder: str, part: str) -> None:
-        """Names like this in a folder count."""
-        parts = self._parts.get(folder, frozenset())
-        if part in parts or len(parts) >= MAX_FILES or len(self._parts) >= MAX_FILES:
+    def _name(self, folder: str, more: Collection[str]) -> None:
+        """Names like these in a folder count."""
+        known = self._parts.get(folder, frozenset())
+        if known.issuperset(more) or (not known and len(self._parts) >= MAX_FILES):
             return
         before, seen = self._seen.get(folder), sight(folder)
         if (before is not None and _differs(folder, before)) or (seen is not None and seen[2] > self._made_at):
             # Perhaps it has changed before anybody looked.
             self.changed = self.changed or folder
-        self._parts[folder] = parts = parts | {part}
+        self._parts[folder] = parts = known.union(more)
         self._seen[folder] = _look(folder, lambda: _matching(folder, parts))
 
     def _steers(self, name: str) -> bool:
@@ -165,7 +182,7 @@ def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
     for name, pattern in inputs.folders.items():
         text = DiskTree().read(os.path.join(root, name), MAX_BYTES) or ""
         folder = os.path.dirname(os.path.join(root, name))
-        for said in re.findall(pattern, text):
+        for said in islice(dict.fromkeys(re.findall(pattern, text)), MAX_NAMED):
             path = os.path.normpath(os.path.join(folder, said))
             if not is_inside(path, root) and not is_library(path) and os.path.isdir(path):
                 found[path] = None
@@ -197,13 +214,17 @@ def _steering(inputs: Inputs, root: AbsPath) -> Iterator[tuple[str, Digest]]:
             sections.setdefault(os.path.join(root, found), []).append(section)
     for folder in _up(os.path.dirname(root)):
         sections |= {os.path.join(folder, name): [""] for name in inputs.above}
-    waiting = list(sections)
+    waiting, known, room = list(sections), set(sections), MAX_FOLLOWED
     for number, path in enumerate(waiting):
         meant = tuple(sections.get(path, [""]))
         yield path, lambda path=path, meant=meant: _content(path, meant)
-        if inputs.extends and number < MAX_FILES:
-            named = (found for member in inputs.extends for found in _named(path, member))
-            waiting += [found for found in dict.fromkeys(named) if found not in waiting]
+        if inputs.extends and number < MAX_FILES and room > 0:
+            text = DiskTree().read(path, MAX_BYTES) or ""
+            room -= len(text)
+            named = _named(path, _table(path, text), inputs.extends)
+            found = dict.fromkeys(islice(named, max(0, MAX_NAMED - len(waiting)))).keys() - known
+            waiting += sorted(found)
+            known |= found
 
 
 def _content(path: str, sections: Sequence[str]) -> str | None:
@@ -213,16 +234,16 @@ def _content(path: str, sections: Sequence[str]) -> str | None:
         return None
     if len(text) >= MAX_BYTES:
         return str(sight(path))
-    if "" not in sections and (table := _table(path)) is not None:
+    if "" not in sections and (table := _table(path, text)) is not None:
         text = json.dumps([_at(table, section.split(".")) for section in sections], sort_keys=True, default=str)
     return _hash(text)
 
 
-def _named(path: str, member: str) -> Iterator[str]:
-    """The files that one names in a member such as `extends` or `references.path`."""
-    table, folder = _table(path), os.path.dirname(path)
-    for value in _texts(_at(table, member.split("."))):
-        yield from _places(value, folder)
+def _named(path: str, table: object, members: Iterable[str]) -> Iterator[str]:
+    """The files that one names in members such as `extends` or `references.path`."""
+    for member in members:
+        for value in _texts(_at(table, member.split("."))):
+            yield from _places(value, os.path.dirname(path))
 
 
 def _places(value: str, folder: str) -> Iterator[str]:
@@ -247,10 +268,7 @@ def _up(folder: str) -> Iterator[str]:
         folder = above
 
 
-def _table(path: str) -> object:
-    text = DiskTree().read(path, MAX_BYTES)
-    if text is None:
-        return None
+def _table(path: str, text: str) -> object:
     return toml_table(text) if path.endswith(".toml") else json_value(text)
 
 
@@ -290,9 +308,11 @@ def _first_part(pattern: str) -> tuple[str, str]:
     return folder, (part + pattern[len(folder) + 1 + len(part) :]).partition(os.sep)[0]
 
 
-def _matching(folder: str, parts: Iterable[str]) -> str:
+def _matching(folder: str, parts: Collection[str]) -> str:
     names = DiskTree().names(folder)
-    return _hash(repr(sorted(name for name in names if any(fnmatch.fnmatchcase(name, part) for part in parts))))
+    if len(names) * len(parts) <= MAX_COMPARED:  # Otherwise every name counts.
+        names = [name for name in names if any(fnmatch.fnmatchcase(name, part) for part in parts)]
+    return _hash(repr(sorted(names)))
 
 
 # --- Installed packages ----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import cast
 
 from msgspec import Struct
@@ -32,11 +33,17 @@ FOLDERS = (".venv", "venv", "env", ".env")
 MAX_BYTES = 256 * 1024
 """Of one file that is read here: configuration files, `.pth` files, finders of editable installs."""
 
+MAX_PTH_LINES = 2_000
+"""Of all of them; an editable install writes one or two."""
+
+MAX_FINDERS, MAX_MAPPING = 2 * 1024 * 1024, 4 * 1024
+"""Characters of all finders of editable installs, of some 10 KB each, and of the table in one: everybody waits."""
+
 MAX_PTH_FILES = 500
 """Of one environment: one for each editable install, and a few of tools."""
 
 _FINDER = re.compile(r"import (__editable___\w+_finder)")
-_MAPPING = re.compile(r"^MAPPING(?:: [^=]+)? = (\{.*\})$", re.MULTILINE)
+_MAPPING = re.compile(r"^MAPPING(?:: [^=\n]+)? = (\{.*\})$", re.MULTILINE)
 
 
 class PythonEnvironment(Struct, frozen=True):
@@ -242,23 +249,26 @@ def _version(text: str | None) -> tuple[int, int, int] | None:
 def _added(site: str, tree: ProjectTree) -> Iterator[str]:
     """The folders that `.pth` files add. Lines that Python would run are not run; of editable installs by setuptools
     the table that the line would load is read."""
-    for name in sorted(name for name in tree.names(site) if name.endswith(".pth"))[:MAX_PTH_FILES]:
-        for line in (tree.read(os.path.join(site, name), MAX_BYTES) or "").splitlines():
-            text = line.strip()
-            if text.startswith(("import ", "import\t")):
-                if finder := _FINDER.match(text):
-                    yield from _mapped(tree.read(os.path.join(site, f"{finder[1]}.py"), MAX_BYTES) or "")
-            elif text and not text.startswith("#"):
-                path = os.path.normpath(os.path.join(site, text))
-                if tree.exists(path):
-                    yield path
+    names = sorted(name for name in tree.names(site) if name.endswith(".pth"))[:MAX_PTH_FILES]
+    texts = (tree.read(os.path.join(site, name), MAX_BYTES) or "" for name in names)
+    room = MAX_FINDERS
+    for line in islice((line.strip() for text in texts for line in text.splitlines()), MAX_PTH_LINES):
+        if line.startswith(("import ", "import\t")):
+            if room > 0 and (finder := _FINDER.match(line)):
+                text = tree.read(os.path.join(site, f"{finder[1]}.py"), MAX_BYTES) or ""
+                room -= len(text)
+                yield from _mapped(text)
+        elif line and not line.startswith("#"):
+            path = os.path.normpath(os.path.join(site, line))
+            if tree.exists(path):
+                yield path
 
 
 def _mapped(finder: str) -> Iterator[str]:
     """The folders that hold the packages of an editable install."""
     found = _MAPPING.search(finder)
     try:
-        mapping: object = ast.literal_eval(found[1]) if found else {}
+        mapping: object = ast.literal_eval(found[1]) if found and len(found[1]) <= MAX_MAPPING else {}
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return
     for name, path in cast("dict[object, object]", mapping).items() if isinstance(mapping, dict) else ():

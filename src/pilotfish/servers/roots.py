@@ -87,7 +87,7 @@ class Search:
 def _has_section(text: str, section: str) -> bool:
     """Whether a manifest has a table of TOML (or INI) or a key of JSON of this name; the rest is not looked at."""
     quoted = re.escape(section)
-    return re.search(rf'^\s*\[+\s*{quoted}\s*[\].]|"{quoted}"\s*:', text, re.MULTILINE) is not None
+    return re.search(rf'^[ \t]*\[+[ \t]*{quoted}[ \t]*[\].]|"{quoted}"\s*:', text, re.MULTILINE) is not None
 
 
 def root_of(rule: RootRule, search: Search) -> str | None:
@@ -151,6 +151,10 @@ MAX_MANIFEST = 262_144
 """Bytes read of a manifest; the largest `package.json` of a public monorepo is a third of this."""
 
 
+MAX_LINES = 2_000
+"""Of a manifest that is read line by line."""
+
+
 class Claim(Struct, frozen=True):
     """Globs of folders, relative to the manifest's own."""
 
@@ -203,15 +207,15 @@ def _npm(manifest: str) -> Claim | None:
 
 def _pnpm(manifest: str) -> Claim | None:
     """The list under `packages:`. The one piece of YAML that we read, so no YAML library."""
-    lines = iter(manifest.splitlines())
+    lines = iter(manifest.splitlines()[:MAX_LINES])
     for line in lines:
         if re.match(r"packages:\s*(#.*)?$", line):
             break
     globs: list[str] = []
     for line in lines:
-        item = re.fullmatch(r"\s*-\s+(['\"]?)([^'\"#]+?)\1\s*(?:#.*)?", line)
+        item = re.match(r"\s*-\s(.*)", line)
         if item:
-            globs.append(item.group(2))
+            globs.append(item[1].partition("#")[0].strip(" \t'\""))
         elif not re.match(r"\s*(#|$)", line):
             break
     return _with_exclusions(tuple(globs))
@@ -219,7 +223,7 @@ def _pnpm(manifest: str) -> Claim | None:
 
 def _go_work(manifest: str) -> Claim | None:
     text = re.sub(r"//.*", "", manifest)
-    blocks = re.findall(r"^use[ \t]*\(([^)]*)\)", text, re.MULTILINE)
+    blocks = re.findall(r"^use[ \t]*\(([^()]*)\)", text, re.MULTILINE)
     single = re.findall(r"^use[ \t]+([^(\s]\S*)", text, re.MULTILINE)
     words = [word.strip('"`') for block in blocks for word in block.split()] + [word.strip('"`') for word in single]
     return Claim(tuple(word for word in words if not word.startswith("..")))

@@ -47,7 +47,7 @@ COMPILE_STEPS: Mapping[str, str] = {
 COMPILE_DATABASES = ("compile_commands.json", "build/compile_commands.json", "compile_flags.txt", ".clangd")
 """Where clangd looks in every folder above a file."""
 
-_GO_VERSION = re.compile(r"(?:^|\s)go\s*(\d+)\.(\d+)")
+_GO_VERSION = re.compile(r"(?:^|\s)go\s*(\d{1,6})\.(\d{1,6})")
 
 
 class Shortfall(Struct, frozen=True):

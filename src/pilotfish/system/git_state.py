@@ -6,6 +6,7 @@ and stored objects, as `system.git` runs them.
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Collection, Mapping
 
@@ -28,7 +29,14 @@ UNFINISHED: Mapping[str, str] = {
 INDEX = ":"
 
 MAX_FILE = 4 * 1024 * 1024
-"""Of a log or a reference that is read."""
+"""Of a file that is read."""
+
+MAX_LOG = 512 * 1024
+"""Of what was added to the log of HEAD, some 200 bytes for each commit of a rebase; more is not told apart."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_ENTRY = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
+"""A line of that log. What is given to git is a commit, and never an option."""
 
 MAX_PATHS = 2_000
 """That are given to one git. Of more, the first ones are asked about, and the others count as git's, too."""
@@ -84,18 +92,18 @@ def git_move(before: GitState | None, now: GitState) -> GitMove | None:
     if before is None or before.folder != now.folder or before == now:
         return None
     git = _git_folder(os.path.join(now.folder, ".git"))
-    added = b"" if git is None else _read(os.path.join(git, "logs", "HEAD"), before.head[0])
-    entries = [line.decode(errors="replace") for line in added.splitlines()]
-    moves = [number for number, line in enumerate(entries) if not line.partition("\t")[2].startswith("commit")]
-    stashes = frozenset({before.stash, now.stash} - {""})
-    if now.head[0] < before.head[0]:
+    added = b"" if git is None else _read(os.path.join(git, "logs", "HEAD"), before.head[0], MAX_LOG)
+    entries = [_ENTRY.match(line) for line in added.splitlines()]
+    stashes = frozenset(one for one in (before.stash, now.stash) if _COMMIT.fullmatch(one))
+    if now.head[0] < before.head[0] or len(added) == MAX_LOG or None in entries:
         # The log was rewritten: whatever happened, what is as in the index now is not somebody's own work.
         return GitMove(INDEX, "HEAD", stashes)
-    base = entries[0].split(" ")[0] if entries else "HEAD"
+    known = [entry for entry in entries if entry is not None]
+    base = os.fsdecode(known[0][1]) if known else "HEAD"
+    moves = [entry for entry in known if not entry[3].startswith(b"commit")]
     if not moves:
         return GitMove(None, base, stashes)
-    is_last = moves[-1] == len(entries) - 1
-    return GitMove(INDEX if is_last else entries[moves[-1]].split(" ")[1], base, stashes)
+    return GitMove(INDEX if moves[-1] is known[-1] else os.fsdecode(moves[-1][2]), base, stashes)
 
 
 def brought_by_git(git: str, state: GitState, move: GitMove, paths: Collection[AbsPath]) -> frozenset[AbsPath]:
@@ -173,14 +181,14 @@ def _look(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _read(path: str, offset: int) -> bytes:
+def _read(path: str, offset: int, most: int = MAX_FILE) -> bytes:
     """What a regular file has from there on; nothing where it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return b""
     try:
-        return os.pread(descriptor, MAX_FILE, offset)
+        return os.pread(descriptor, most, offset)
     except OSError:
         return b""
     finally:

@@ -5,10 +5,11 @@ import io
 import tokenize
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 
 from msgspec import Struct
 
-from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, parsed, visible_of
+from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, is_short, parsed, visible_of
 from pilotfish.feedback.shapes.words import WORD, all_words
 from pilotfish.model import AbsPath
 
@@ -80,10 +81,12 @@ def old_symbol(signatures: Iterable[tuple[str, str]], places: Iterable[str]) -> 
     return found[0] if len(found) == 1 else ""
 
 
+@lru_cache(maxsize=4)
 def _definitions(text: str) -> dict[SymbolKey, tuple[str, str, str]]:
     """The functions and classes of a module: the word that others call each by, how it is shown, and its signature."""
     found = dict[SymbolKey, tuple[str, str, str]]()
-    module = parsed(text)
+    # Others wait for this one.
+    module = parsed(text) if is_short(text) else None
     inside: list[tuple[str, ast.stmt]] = [("", node) for node in module.body] if module else []
     for owner, node in inside:
         if isinstance(node, ast.ClassDef):

@@ -110,6 +110,11 @@ _STATEMENT = re.compile(r"(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)")
 parsed."""
 
 
+def is_short(text: str) -> bool:
+    """Whether it can be parsed while everybody waits."""
+    return next(islice(_TOKEN.finditer(text), MAX_PIECE_TOKENS // 2, None), None) is None
+
+
 def parsed(text: str) -> ast.Module | None:
     """None where it cannot be read, or would take too long. Statement by statement: others have their turns between."""
     if len(text) > MAX_CHARACTERS or max((len(run) for run in _MARKS.findall(text)), default=0) > MAX_MARKS:

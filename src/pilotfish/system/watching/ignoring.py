@@ -70,7 +70,8 @@ def is_ignored(folder: AbsPath, known: Sequence[IgnoreRules]) -> bool:
 
 def maybe_rule(line: str) -> Rule | None:
     """Read one line as far as it concerns folders; None for a comment, and for what git could not read either."""
-    text = re.sub(r"(?<!\\) +$", "", line)
+    text = line.rstrip(" ")
+    text += " " if text.endswith("\\") and text != line else ""
     ignores = not text.startswith("!")
     text = text.removeprefix("!").removesuffix("/")
     if not text or line.startswith("#"):

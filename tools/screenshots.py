@@ -93,6 +93,9 @@ def edits(environment: Mapping[str, str]) -> None:
     edit(environment, shop, "shop/orders.py", SHOP["shop/orders.py"] + "\n\nlimit = 10\n")
     edit(environment, blog, "blog.py", BLOG["blog.py"].replace("str = ", "int = "))
     edit(environment, shop, "shop/prices.py", CHANGED)
+    subprocess.run(
+        [*PILOTFISH, "references", "price"], cwd=shop, env=dict(environment), capture_output=True, check=True
+    )
     edit(
         environment, shop, "shop/orders.py", SHOP["shop/orders.py"].replace("price(name) for", "price(name, 1)[0] for")
     )

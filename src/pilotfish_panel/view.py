@@ -323,7 +323,7 @@ def _counts(file: FileReport) -> str:
     severities = [found.severity for found in file.diagnostics]
     found = [(name, severities.count(name)) for name in ("error", "warning")]
     others = len(severities) - sum(number for _, number in found) + file.more
-    return ", ".join(counted(number, name) for name, number in (*found, ("other", others)) if number)
+    return ", ".join(counted(number, name) for name, number in (*found, ("note", others)) if number)
 
 
 def _feedback(shown: FeedbackShown) -> Iterator[str]:

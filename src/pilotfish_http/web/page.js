@@ -68,7 +68,7 @@ function newProject() {
   ];
   const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet."), element("div", { class: "feedback" })];
   const questions = [element("h3", {}, "What agents asked"), element("p", { class: "empty no-questions" }, "No questions yet."), element("ul", { class: "questions" })];
-  const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files), element("div", {}, ...feedback, ...questions));
+  const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files, ...questions), element("div", {}, ...feedback));
   return element("section", { class: "project" }, ...head, ...notes, columns);
 }
 
@@ -259,7 +259,7 @@ function severities(file) {
 function updateFile(node, { project, file }) {
   const [summary, list] = node.children;
   const { error, warning, other } = severities(file);
-  const parts = [error && count(error, "error"), warning && count(warning, "warning"), other && count(other, "other")];
+  const parts = [error && count(error, "error"), warning && count(warning, "warning"), other && count(other, "note")];
   say(summary, `${file.path} — ${parts.filter(Boolean).join(", ")}`);
   list.setAttribute("aria-label", `Diagnostics of ${project.root}/${file.path}`);
   keep(list, file.diagnostics, (_said, index) => String(index), () => element("li"), (item, said) => {
@@ -285,11 +285,16 @@ function updateFeedback(node, shown) {
   const [summary, about, changes, text] = node.children;
   const { feedback } = shown;
   const paths = shown.paths.map((path) => (path.startsWith(`${shown.root}/`) ? path.slice(shown.root.length + 1) : path));
-  say(summary, `${new Date(shown.at).toLocaleTimeString()} ${paths.join(", ")} — ${feedback.state}`);
+  say(summary, `${new Date(shown.at).toLocaleTimeString()} ${paths.join(", ")} — ${outcome(feedback)}`);
   say(about, `${clientName(shown)}, ${feedback.durationMs} ms, ` +
     `${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed${feedback.reason ? `; ${feedback.reason}` : ""}`);
   keep(changes, shown.changes ?? [], (_change, index) => String(index), newChange, updateChange);
   tell(text, feedback.text || "Nothing: this edit caused no error.");
+}
+
+function outcome({ state, introduced, fixed, text }) {
+  if (state !== "fresh") return state;
+  return introduced ? `${introduced} new` : fixed ? `${fixed} fixed` : text ? "told" : "nothing new";
 }
 
 function questionText(asked) {
@@ -392,8 +397,8 @@ function tiles(projects) {
     ["Errors now", total("error"), total("error") ? "bad" : "good"],
     ["New errors today", sum("introduced"), ""],
     ["Fixed today", sum("fixed"), "good"],
-    ["Edits answered today", sum("edits"), ""],
-    ["Feedback told today", sum("told"), ""],
+    ["Edits today", sum("edits"), ""],
+    ["Told today", sum("told"), ""],
     ["Usual wait", times.length ? `${times[Math.floor(times.length / 2)]} ms` : "–", ""],
     ["Waiting saved", duration(sum("savedMs")), ""],
     [count(instances.length, "server"), memory >= 1024 ? `${(memory / 1024).toFixed(1)} GiB` : `${Math.round(memory)} MiB`, ""],

@@ -24,7 +24,7 @@ from scripted_agent import model, pages
 from scripted_agent.agent import Agent, Outcome, halves, left_over, scored
 from scripted_agent.arms import ARMS
 
-PROJECTS = "flask+ty,itsdangerous,immer"
+PROJECTS = "flask+ty,itsdangerous,immer,click+ty,httpx+ty"
 CANDIDATES = 18
 """Changes of a project that are looked at for those that leave errors when their call sites are left to do."""
 

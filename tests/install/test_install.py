@@ -340,3 +340,40 @@ def test_a_real_server_is_installed_and_removed(user: Path, server: str) -> None
     assert "already installed" in CliRunner().invoke(verb, [server]).output
     assert "removed" in CliRunner().invoke(verb, ["--remove", server]).output
     assert not program.exists()
+
+
+PLANTED = {
+    ".npmrc": "script-shell={run}\nignore-scripts=false\nnode-options=--require {folder}/evil.js\n",
+    "pip.conf": "[global]\nindex-url = http://127.0.0.1:9/\nno-binary = :all:\n",
+    "setup.cfg": "[install]\nprefix = {folder}/elsewhere\n",
+    "pyproject.toml": '[tool.uv]\nindex-url = "http://127.0.0.1:9/"\n[tool.uv.pip]\nno-binary = [":all:"]\n',
+    "uv.toml": 'index-url = "http://127.0.0.1:9/"\n',
+    "evil.js": "require('fs').writeFileSync('{ran}', '')\n",
+    **dict.fromkeys(("sitecustomize.py", "usercustomize.py", "pip.py", "venv.py", "json.py"), "open('{ran}', 'w')\n"),
+    **dict.fromkeys(("npm", "node", "uv", "pip", "python", "sh", "run"), "#!/bin/sh\n: > '{ran}'\n"),
+}
+
+
+@pytest.mark.proves("T39", "T43")
+@pytest.mark.parametrize("installer", ["pip", pytest.param("npm", marks=needs_npm)])
+def test_nothing_of_the_folder_where_the_person_stands_runs_or_steers(
+    tmp_path: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch, installer: str
+) -> None:
+    hostile, ran = tmp_path / "hostile", tmp_path / "ran"
+    hostile.mkdir()
+    for name, text in PLANTED.items():
+        (hostile / name).write_text(text.format(run=hostile / "run", folder=hostile, ran=ran))
+        (hostile / name).chmod(0o755)
+    monkeypatch.chdir(hostile)
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
+    if installer == "pip":
+        bundle = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)})
+    else:
+        bundle = bundle_of(wheels={}, lock=node_package(tmp_path / "shop"))
+    misled = {"PATH": f".:{hostile}:{here['PATH']}", "PYTHONPATH": ".", "NODE_PATH": ".", "PIP_CONFIG_FILE": "pip.conf"}
+    install(bundle, tools, {**here, **misled}, nothing)
+    assert tools.is_installed(bundle)
+    assert not ran.exists()
+    assert {entry.name for entry in hostile.iterdir()} == PLANTED.keys()
+    subprocess.run([sys.executable, "-c", ""], env={"PYTHONPATH": "."}, check=True)
+    assert ran.exists(), "the trap works for a program that searches the folder"

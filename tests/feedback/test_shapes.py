@@ -1,21 +1,26 @@
 """Which symbols an edit changes: those that others can see differently, and no others where that can be proven."""
 
+import random
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from pilotfish.feedback import shapes
 from pilotfish.feedback.shapes.changes import (
     EVERYTHING,
     NOTHING,
     changed_symbols,
     changed_text,
+    difference,
     names_gone,
     old_signatures,
     old_symbol,
+    touched_symbols,
 )
 from pilotfish.feedback.shapes.imports import may_mean, target_of
-from pilotfish.feedback.shapes.python import shape_of
+from pilotfish.feedback.shapes.python import shape_of, visible_of
 from pilotfish.feedback.shapes.words import Import
 from pilotfish.model import AbsPath
 
@@ -158,6 +163,66 @@ def test_a_statement_that_may_never_end_changes_all_that_follows() -> None:
 )
 def test_what_cannot_be_told_apart_changes_as_a_whole(before: str | None, after: str | None, found: object) -> None:
     assert changed_symbols(before, after) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ("a = 1\nb = 2\n", "a = 1\nb = 3\n", {("", "b")}),
+        ("from typing import Final as F\nx: F = 1\n", "from typing import Final as F\nx: F = 2\n", {("", "x")}),
+        # Only a statement that is not touched says that a change of the member is one of its class.
+        (
+            "class A(B):\n    @x.setter\n    def x(self, v): ...\n    def f(self):\n        self.x = 1\n",
+            "class A(B):\n    @x.setter\n    def x(self, v): ...\n    def f(self):\n        self.x = ''\n",
+            {("A", "x"), ("", "A")},
+        ),
+        ('a = """\nb = 1\nc = """, 2\n', 'a = """\nb = 2\nc = """, 2\n', {("", "a")}),
+        ("if a:\n    b = 1\nc = 1\n", "if a:\n    b = 1\nelse:\n    b = 2\nc = 1\n", {("", "b")}),
+        ("@a\ndef b(): ...\n", "@c\ndef b(): ...\n", {("", "b")}),
+    ],
+)
+def test_the_statements_that_were_not_touched_count_where_they_must(
+    before: str, after: str, found: set[tuple[str, str]]
+) -> None:
+    assert changed_symbols(before, after).keys == found
+
+
+def test_the_statements_that_were_touched_tell_no_less_than_all_of_them() -> None:
+    chosen, told = random.Random(7), 0
+    for file in sorted(Path(shapes.__file__).parent.glob("*.py")):
+        before = file.read_text()
+        old = visible_of(before)
+        for _ in range(5):
+            after = edited(before, chosen)
+            touched = touched_symbols(before, after)
+            if touched is None or before == after:
+                continue
+            told += 1
+            new = visible_of(after)
+            assert old is not None
+            assert new is not None
+            assert touched.all or touched.keys >= difference(old, new).keys
+    assert told > 10
+
+
+def edited(text: str, chosen: random.Random) -> str:
+    """Some lines gone, come, moved in or out, or another word in them."""
+    lines = text.split("\n")
+    at, other, count = chosen.randrange(len(lines)), chosen.randrange(len(lines)), chosen.randrange(1, 6)
+    match chosen.randrange(6):
+        case 0:
+            del lines[at : at + count]
+        case 1:
+            lines[other:other] = lines[at : at + count]
+        case 2:
+            lines[at] = lines[at].removeprefix("    ")
+        case 3:
+            lines[at] = lines[at].replace("self", "cls").replace("str", "int")
+        case 4:
+            lines.insert(at, chosen.choice(["x = 1", "    y: int = 2", "# remark", "    return 3", "raise SystemExit"]))
+        case _:
+            lines[at] += "  # remark"
+    return "\n".join(lines)
 
 
 def test_a_text_without_a_parser_is_one_symbol() -> None:

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, is_short, parsed, visible_of
+from pilotfish.feedback.shapes.narrowed import narrowed, renames_special
+from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, is_short, parsed, visible_in, visible_of
 from pilotfish.feedback.shapes.words import WORD, all_words
 from pilotfish.model import AbsPath
 
@@ -33,6 +34,8 @@ class ChangedSymbols(Struct, frozen=True):
         return self.all or bool(self.keys)
 
 
+ALL: SymbolKey = ("", "__all__")
+
 NOTHING, EVERYTHING = ChangedSymbols(), ChangedSymbols(all=True)
 
 
@@ -42,10 +45,24 @@ def changed_symbols(before: str | None, after: str | None) -> ChangedSymbols:
         return EVERYTHING
     if before == after:
         return NOTHING
+    if (touched := touched_symbols(before, after)) is not None:
+        return touched
     old, new = visible_of(before), visible_of(after)
     if old is None or new is None:
         return NOTHING if (tokens := _tokens(before)) is not None and tokens == _tokens(after) else EVERYTHING
-    return _difference(old, new)
+    return difference(old, new)
+
+
+def touched_symbols(before: str, after: str) -> ChangedSymbols | None:
+    """By the statements that differ; None where more must be read."""
+    if renames_special(before) or renames_special(after) or (pieces := narrowed(before, after)) is None:
+        return None
+    old, new = visible_in(pieces[0], before), visible_in(pieces[1], after)
+    if old is None or new is None or old.flow != new.flow:
+        return None
+    found = difference(old, new)
+    # What a module exports, and what a member means for its class, may be said in statements that were not touched.
+    return None if ALL in found.keys or any(owner for owner, _ in found.keys) else found
 
 
 def changed_text(before: str | None, after: str | None) -> ChangedSymbols:
@@ -110,11 +127,11 @@ def _signature(name: str, found: ast.arguments) -> str:
     return f"{name}({written})" if len(written) < MOST_OF_A_SIGNATURE else f"{name}(…)"
 
 
-def _difference(old: Visible, new: Visible) -> ChangedSymbols:
+def difference(old: Visible, new: Visible) -> ChangedSymbols:
     keys = {key for key in old.digests.keys() | new.digests.keys() if old.digests.get(key) != new.digests.get(key)}
     if old.directives != new.directives or any(("", name) in keys for name in EVERYTHING_SAYS):
         return EVERYTHING
-    if ("", "__all__") in keys:
+    if ALL in keys:
         if not old.exported or not new.exported or set(old.exported) == set(new.exported):
             return EVERYTHING
         keys |= {("", name) for name in set(old.exported) ^ set(new.exported)}

@@ -78,6 +78,8 @@ class Visible(Struct, frozen=True):
     exported: tuple[str, ...]
     """The strings of `__all__`."""
     directives: tuple[str, ...]
+    flow: bytes
+    """The digest of the statements at the top that bind nothing."""
 
 
 MAX_CHARACTERS = 256 * 1024
@@ -105,7 +107,7 @@ _TOKEN = re.compile(r"\w+|[^\w \t]")
 
 _EXPRESSIONS = re.compile(r"[fF][rR]?['\"]")
 
-_STATEMENT = re.compile(r"(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)")
+STATEMENT = re.compile(r"(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)")
 """How one begins at the start of a line. If that is inside of a string or of brackets, what is before cannot be
 parsed."""
 
@@ -152,7 +154,7 @@ def _ends_of_piece(text: str, start: int) -> Iterator[int]:
 
 
 def _statement_before(text: str, start: int, end: int) -> int:
-    while (line := text.rfind("\n", start, end - 1) + 1) > start and not _STATEMENT.match(text, line):
+    while (line := text.rfind("\n", start, end - 1) + 1) > start and not STATEMENT.match(text, line):
         end = line
     return line
 
@@ -171,8 +173,13 @@ def shape_of(text: str) -> Shape:
 def visible_of(text: str) -> Visible | None:
     """None where it cannot be read."""
     module = parsed(text)
+    return None if module is None else visible_in(module, text)
+
+
+def visible_in(module: ast.Module, text: str) -> Visible | None:
+    """Of these statements of a text; None where they are too much. They are no longer what they were."""
     with suppress(RecursionError, _TooMuch):
-        return None if module is None else _visible(_Reader(_Remarks().visit(module)), text)
+        return _visible(_Reader(_Remarks().visit(module)), text)
     return None
 
 
@@ -180,7 +187,8 @@ def _visible(reader: "_Reader", text: str) -> Visible:
     exported = [said for part in reader.parts(("", "__all__")) for said in _strings(part)]
     digests = {key: reader.digest(key) for key in reader.keys}
     lifting = frozenset(key for key in reader.keys if reader.lifts(key))
-    return Visible(digests, lifting, frozenset(reader.derived), tuple(exported), tuple(_DIRECTIVE.findall(text)))
+    directives = tuple(_DIRECTIVE.findall(text))
+    return Visible(digests, lifting, frozenset(reader.derived), tuple(exported), directives, reader.flow())
 
 
 class _TooMuch(Exception):
@@ -249,9 +257,15 @@ class _Reader:
         self._count(len(names) + len(outside))
         return VisibleSymbol(*key, tuple(outside), tuple(names), lifts=self.lifts(key))
 
+    def flow(self) -> bytes:
+        return self._digest(self._flow)
+
     def digest(self, key: SymbolKey) -> bytes:
+        return self._digest(self.parts(key))
+
+    def _digest(self, parts: Iterable[Part]) -> bytes:
         made = blake2b(digest_size=16)
-        for part in self.parts(key):
+        for part in parts:
             said = part if isinstance(part, str) else ast.dump(part)
             self._count(1 + len(said) // CHARACTERS_OF_STEP)
             made.update(said.encode(errors="surrogatepass") + b"\0")

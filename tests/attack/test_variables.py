@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pilotfish.hosts.shared.programs import installed_programs
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, no_daemon_left
 from support.files.canaries import canary
@@ -65,6 +66,28 @@ def test_a_module_of_the_current_folder_is_not_loaded_into_ours(
     )
     assert done.stderr == b""
     assert bool(done.stdout) is (words[0] != "mcp")
+    assert not told.was_read()
+
+
+@pytest.mark.proves("T47", "T12")
+def test_no_module_of_the_current_folder_is_loaded_into_the_hook_program_that_setup_writes(
+    home: DaemonHome, tmp_path: Path
+) -> None:
+    told = canary(tmp_path)
+    for name in (*MODULES, "pilotfish", "sitecustomize", "usercustomize", "encodings"):
+        home.write(f"{name}.py", CANARY.format(told=str(told)))
+    home.write("a.x", "bad\n")
+    variables = {"PYTHONPATH": ".", "PYTHONSTARTUP": "sitecustomize.py", "PYTHONHOME": "."}
+    done = subprocess.run(
+        installed_programs({}).hook("plain"),
+        env={**home.environment, **variables},
+        cwd=home.root,
+        input=b'{"files":["a.x"]}',
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert (bool(done.stdout), done.stderr) == (True, b"")
     assert not told.was_read()
 
 

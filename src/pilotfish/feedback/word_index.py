@@ -24,7 +24,7 @@ MAX_WORDS = 65_536
 """Different ones in a file; one with more is taken for larger."""
 
 MAX_WORD_BYTES = 4096
-"""Of letters that are not ASCII. To bring accents into order takes the square of their number: minutes for a file."""
+"""Of letters that are not ASCII. To bring accents into order takes the square of their number: 15 s for 200,000."""
 
 _STRETCH = re.compile(rb"[\s\S]{1,65536}[A-Za-z0-9_$\x80-\xff]*")
 """What is searched at once: the search lets nothing else run meanwhile."""

@@ -95,8 +95,8 @@ MAX_MARKS = 1_000
 """In a row. The parser takes the square of their number to bring those of an identifier into order."""
 
 MAX_STEPS = 500_000
-"""Through trees, again for every symbol that a part belongs to: else ten thousand `self.x = y` in a function take
-hours and gigabytes. People's files take up to 90,000."""
+"""Through trees, again for every symbol that a part belongs to: else 64 KB of `self.x = y` in one function take
+more than 40 s. Of 85 files of the standard library and of packages, none took more than 90,000."""
 
 CHARACTERS_OF_STEP = 20
 """That a step through a tree is when it is written down."""

@@ -62,7 +62,8 @@ def look(pin: Pin) -> Finding | None:
     newest = newest_npm(pin.package) if pin.manager == "npm" else newest_pypi(pin.package)
     if newest is None or parts(newest) <= parts(pin.version):
         return None
-    return Finding(pin, newest, missing_needs(pin.package, newest) if pin.manager == "npm" else "")
+    needs = missing_npm if pin.manager == "npm" else missing_pypi
+    return Finding(pin, newest, needs(pin.package, newest))
 
 
 def newest_npm(package: str) -> str | None:
@@ -79,13 +80,21 @@ def newest_pypi(package: str) -> str | None:
     return named[1] if named else None
 
 
-def missing_needs(package: str, version: str) -> str:
+def missing_npm(package: str, version: str) -> str:
     """The packages of the same family that this version needs and that are not there."""
     family = package.partition("/")[0] if package.startswith("@") else ""
     needs = asked(["npm", "view", f"{package}@{version}", "dependencies", "--json"])
     own = {name: want for name, want in (json.loads(needs) if needs else {}).items() if name.split("/")[0] == family}
     gone = [f"{name}@{want}" for name, want in own.items() if not asked(["npm", "view", f"{name}@{want}", "version"])]
     return f"cannot be installed: there is no {', '.join(gone)}" if gone else ""
+
+
+def missing_pypi(package: str, version: str) -> str:
+    """The first package that this version needs and that is not there."""
+    argv = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--break-system-packages"]
+    done = subprocess.run([*argv, f"{package}=={version}"], capture_output=True, text=True, check=False)
+    gone = re.search(r"No matching distribution found for (\S+)", done.stderr)
+    return f"cannot be installed: there is no {gone[1]}" if gone else ""
 
 
 def parts(version: str) -> tuple[int, ...]:

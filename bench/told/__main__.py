@@ -44,7 +44,7 @@ BROKEN = (OSError, RuntimeError, queue.Empty, subprocess.SubprocessError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options(arguments)
+    chosen = options(arguments)
     if chosen.pages:
         print("\n".join(map(str, pages.written())))
         return 0
@@ -79,11 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def measured(project: Project, server: str, count: int, chosen: Any) -> list[Run]:
     """One plan, its truth, and every subject on it."""
-    with tempfile.TemporaryDirectory(prefix="told-plan-") as folder:
-        texts = corpus.texts(corpus.copy(project, Path(folder)), project.language)
-    planned = edits.plan(texts, project.language, count, chosen.seed, chosen.kinds.split(","))
     began = time.monotonic()
-    true = truth.truths(project, server, texts, planned, _progress)
+    plan, true = planned(project, server, count, chosen)
     took = time.monotonic() - began
     print(f"\n## {project.name}, {server}, seed {chosen.seed}: {count} edits; truth in {took:.0f} s", flush=True)
     if chosen.truth_only:
@@ -91,11 +88,18 @@ def measured(project: Project, server: str, count: int, chosen: Any) -> list[Run
     found = list[Run]()
     for name in chosen.subject.split(","):
         try:
-            found.append(watched(project, server, name, planned, true, chosen))
+            found.append(watched(project, server, name, plan, true, chosen))
         except BROKEN as broken:
             traceback.print_exc()
             print(f"{name} was not measured: {type(broken).__name__}", flush=True)
     return found
+
+
+def planned(project: Project, server: str, count: int, chosen: Any) -> tuple[Sequence[Edit], Sequence[truth.Truth]]:
+    with tempfile.TemporaryDirectory(prefix="told-plan-") as folder:
+        texts = corpus.texts(corpus.copy(project, Path(folder)), project.language)
+    plan = edits.plan(texts, project.language, count, chosen.seed, chosen.kinds.split(","))
+    return plan, truth.truths(project, server, texts, plan, _progress)
 
 
 def _everybody() -> int:
@@ -118,7 +122,7 @@ def versions() -> dict[str, str]:
 
 
 def watched(
-    project: Project, server: str, subject: str, planned: Sequence[Edit], true: Sequence[truth.Truth], chosen: Any
+    project: Project, server: str, subject: str, plan: Sequence[Edit], true: Sequence[truth.Truth], chosen: Any
 ) -> Run:
     """One subject on its own copy, edit by edit, each explained as it comes."""
     print(f"\n### {subject}", flush=True)
@@ -133,7 +137,7 @@ def watched(
             root, scratch, server, trusted=chosen.trust, config=config, pause=chosen.pause, deadline=chosen.deadline_ms
         )
         with subjects.opened(subject, setting) as asked:
-            for edit, what in zip(planned, true, strict=True):
+            for edit, what in zip(plan, true, strict=True):
                 if chosen.seconds and time.monotonic() - began > chosen.seconds:
                     print(f"stopped after {len(outcomes)} edits: {chosen.seconds:.0f} s are over", flush=True)
                     break
@@ -158,7 +162,7 @@ def watched(
     return Run(project.name, server, subject, chosen.seed, outcomes, cost)
 
 
-def _options(arguments: Sequence[str] | None) -> Any:
+def options(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(prog="bench/told/run", description=__doc__)
     add = parser.add_argument
     add("--project", default="", help="names of corpus.toml, with +venv for their dependencies; httpx by default")

@@ -11,6 +11,7 @@ from functools import partial
 
 from parity import processes
 
+from told.subjects.bare import BareServer
 from told.subjects.hooks import ClaudeCodeHook, PlainHook, TouchedVerb
 from told.subjects.hosts import WIRINGS, Host
 from told.subjects.library import Library
@@ -19,7 +20,7 @@ from told.subjects.setting import Setting, Subject
 from told.subjects.tools import HABITS, ToolUser
 
 SUBJECTS: Mapping[str, Callable[[Setting], Subject]] = {
-    **{kind.name: kind for kind in (PlainHook, ClaudeCodeHook, TouchedVerb, Library, Nothing)},
+    **{kind.name: kind for kind in (PlainHook, ClaudeCodeHook, TouchedVerb, Library, Nothing, BareServer)},
     **{habit.name: partial(ToolUser, habit=habit) for habit in HABITS},
     **{wiring.name: partial(Host, wiring=wiring) for wiring in WIRINGS},
 }

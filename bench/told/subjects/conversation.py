@@ -19,6 +19,7 @@ from told.truth import CLONE
 PACKAGE = CLONE / "src" / "pilotfish"
 WIRED: dict[str, Any] = json.loads((PACKAGE / "hosts/plugins/claude-code/hooks/hooks.json").read_text())["hooks"]
 """By event: the tools that its matcher names, all where there is none."""
+QUIET_EVENTS = frozenset({"SessionStart", "PreToolUse"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Conversation:
         self._calls = 0
         self.looked = Heard()
         """What was heard with the files that were read for the last edit."""
+        self._waits: list[tuple[str, float]] = []
+
+    def take_waits(self) -> tuple[tuple[str, float], ...]:
+        """How long each event took since the last call that needs no answer: beginnings, reads, before a tool."""
+        waits, self._waits = self._waits, []
+        return tuple(waits)
 
     def begin(self, prompt: str) -> Heard:
         return _sum(self._send("SessionStart", source="startup"), self.prompt(prompt))
@@ -123,6 +130,8 @@ class Conversation:
         argv = [sys.executable, "-I", "-S", str(HOOK), "claude-code", *deadline]
         said = json.dumps({**about, "hook_event_name": event, **more}).encode()
         output, milliseconds, error = run(argv, self._setting, said)
+        if event in QUIET_EVENTS or more.get("tool_name") == "Read":
+            self._waits.append(("Read" if event == "PostToolUse" else event, milliseconds))
         return Heard(_shown(output), milliseconds, error)
 
 

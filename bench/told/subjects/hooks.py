@@ -55,7 +55,7 @@ class ClaudeCodeHook(PlainHook):
 
     def after(self, edit: Edit) -> Told:
         heard = self._conversation.edit(edit)
-        return Told(heard.text, heard.milliseconds, error=heard.error)
+        return Told(heard.text, heard.milliseconds, error=heard.error, waits=self._conversation.take_waits())
 
     def end(self) -> None:
         self._conversation.end()

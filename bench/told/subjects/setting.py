@@ -72,6 +72,8 @@ class Told:
     """What it read since the edit before, with the results of other tools."""
     form: str = ""
     """How these texts are written: a key of `score.FORMS`."""
+    waits: tuple[tuple[str, float], ...] = ()
+    """Milliseconds for each event since the edit before that is no edit: what needs no answer."""
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,14 @@ def codex(home: DaemonHome, url: str) -> list[str]:
     folder = _home(home) / ".codex"
     folder.mkdir(exist_ok=True)
     home.environment.update(CODEX_HOME=str(folder), SCRIPTED_KEY="none")
+    # Since 0.169 an option on the command line trusts no project.
+    config, trusted = folder / "config.toml", f'[projects."{home.root}"]\ntrust_level = "trusted"\n'
+    known = config.read_text() if config.exists() else ""
+    if trusted not in known:
+        config.write_text(f"{known}\n{trusted}")
     provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "SCRIPTED_KEY"}
     # Only models that it knows are given its patch tool.
     settings = {"model": "gpt-5.5", "model_provider": "scripted"}
-    settings |= {f'projects."{home.root}".trust_level': "trusted"}
     settings |= {f"model_providers.scripted.{name}": value for name, value in provider.items()}
     options = [word for name, value in settings.items() for word in ("-c", f'{name}="{value}"')]
     # Trust of hooks is given by a person in a dialogue, and this is what stands for it without one.

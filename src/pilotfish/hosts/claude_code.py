@@ -1,6 +1,6 @@
 """Claude Code: hooks around each tool, and `PostToolBatch` after all calls that the model made at once.
 
-- Run: 2.1.325, without a login (`ANTHROPIC_API_KEY` may be anything).
+- Run: 2.1.326, without a login (`ANTHROPIC_API_KEY` may be anything).
 - What a hook adds is appended to the tool's result as a `<system-reminder>`, in the same turn. 10,000 characters are
   kept; of more, the model gets a preview of 2 KB and the path of a file. What a hook merely prints is not shown.
 - A hook is a program, or (`--by mcp`) a tool of our MCP server, which needs no process per edit. Timeouts: seconds.

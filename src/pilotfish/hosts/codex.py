@@ -1,6 +1,6 @@
 """Codex: it edits by `apply_patch`, as a tool or inside a shell command.
 
-- Run: 0.166.0, with a provider of its own (`wire_api = "responses"`). `apply_patch` is offered to models that it knows.
+- Run: 0.169.0, with a provider of its own (`wire_api = "responses"`). `apply_patch` is offered to models that it knows.
 - What a hook adds is a message of the role `developer`, before the tool's output. 2,500 tokens are kept.
 - The answer may hold no other keys than those of its schema.
 - The patch is in `tool_input.command`, with paths from the session's folder; the old text is taken back from the new

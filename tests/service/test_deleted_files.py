@@ -1,14 +1,17 @@
 """A file that is deleted or moved breaks those that import it, and mends them when it comes back."""
 
-from collections.abc import AsyncGenerator
+import shutil
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
-from pilotfish.api.questions import Touch
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.feedback.deleted_modules import names_file
 from pilotfish.model import AbsPath
+from support.files.repositories import commit_everything
 from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
@@ -103,6 +106,35 @@ async def test_a_moved_file_is_a_deleted_one_and_a_new_one(project: RealService)
     feedback = await patched(project, "package/lib.py", "package/moved.py")
     assert '"package.lib" could not be resolved' in feedback.text
     assert "undefined" not in feedback.text
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def rename(folder: Path) -> None:
+    folder.rename(folder.with_name("renamed"))
+
+
+@pytest.mark.proves("DIAG-14")
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("command", [remove, rename])
+async def test_importers_of_a_folder_that_a_command_takes_away_are_told_at_once(
+    project: RealService, command: Callable[[Path], None], is_committed: bool
+) -> None:
+    if is_committed:
+        commit_everything(project.root)
+    client = replace(project.client, host="claude-code")
+    project.service.conversations.begin(client)
+    project.write("unrelated.py", "value = 1\n")
+    await project.service.touched(Touch(("unrelated.py",), "edit", before={"unrelated.py": ""}), client)
+    command(project.root / "package")
+    told = await project.service.reached(Moment("call"), client)
+    assert '"package.lib" could not be resolved' in told.text
+    assert "near.py" in told.text
+    assert "undefined" not in told.text
+    left = await project.service.reached(Moment("stop"), client)
+    assert '"package.lib" could not be resolved' in left.text
 
 
 async def test_a_file_that_nobody_has_seen_is_missing_as_ever(project: RealService) -> None:

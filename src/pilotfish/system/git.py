@@ -123,6 +123,9 @@ def why_silent(folder: AbsPath) -> str:
 def committed_content(git: str, path: AbsPath) -> bytes | None:
     """What HEAD has of a file; None where it has nothing of it, or nothing can be said. Blocking: for a thread."""
     folder, name = os.path.split(path)
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        # The folder is gone, too.
+        folder, name = os.path.dirname(folder), os.path.join(os.path.basename(folder), name)
     if not _is_readable(folder):
         return None
     try:

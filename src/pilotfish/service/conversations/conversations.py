@@ -374,7 +374,8 @@ class Conversations:
                         path: one.before for path, one in written.items() if one.before is not None
                     }
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
-                    scope = scope_of(record.state, _until(deadline), others_seconds=LOOK_SECONDS)
+                    gone = [path for path, one in written.items() if one.change is Change.DELETED]
+                    scope = scope_of(record.state, _until(deadline), others_seconds=LOOK_SECONDS, gone=gone)
                     client = record.client
                     news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
                     known.update(paths, compared(news.written.others.changes))

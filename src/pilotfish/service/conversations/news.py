@@ -42,7 +42,13 @@ class News(Struct):
     """Before a stop: the files that were changed in this turn, as they are now."""
 
 
-def scope_of(state: Conversation, patience: Patience | None = None, *, others_seconds: float = OTHERS_SECONDS) -> Scope:
+def scope_of(
+    state: Conversation,
+    patience: Patience | None = None,
+    *,
+    others_seconds: float = OTHERS_SECONDS,
+    gone: Collection[AbsPath] = (),
+) -> Scope:
     """How far a check goes that has to make up for what the conversation is owed."""
     return Scope(
         patience,
@@ -52,6 +58,7 @@ def scope_of(state: Conversation, patience: Patience | None = None, *, others_se
         settled=state.settled,
         untold=state.untold,
         told=state.introduced,
+        gone=gone,
     )
 
 

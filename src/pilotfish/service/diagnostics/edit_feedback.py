@@ -61,6 +61,8 @@ class Scope(Struct, frozen=True):
     """What was found late in files and has not been told: it counts with whatever this check finds."""
     told: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
     """What was told of files, and was there when they were judged last."""
+    gone: Collection[AbsPath] = ()
+    """Files that were seen to go, whether or not anybody knows what was in them."""
 
 
 class MissingPackages(Struct, frozen=True):
@@ -137,7 +139,7 @@ class EditFeedback:
             self._remember(workspace, checked, world)
             return Judged(checked, {}, limits)
         said = _said(workspace, touch) | {one.path: one.text for one in checked if one.path in scope.settled}
-        edit = await self._edit_of(workspace, checked, {**scope.carried, **said})
+        edit = await self._edit_of(workspace, checked, {**scope.carried, **said}, scope.gone)
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
         seconds = (scope.patience and scope.patience.later) or _wait(workspace)
         changes, late = await self._compare_twice(client, workspace, edit, earlier, limits, seconds, scope.told)
@@ -217,9 +219,13 @@ class EditFeedback:
         return {path: one for path, one in found.items() if one is not None}
 
     async def _edit_of(
-        self, workspace: Workspace, checked: Sequence[FileVerdict], said: Mapping[AbsPath, str]
+        self,
+        workspace: Workspace,
+        checked: Sequence[FileVerdict],
+        said: Mapping[AbsPath, str],
+        gone: Collection[AbsPath],
     ) -> _Edit:
-        """The change that a touch is about. A missing file that nobody has seen was not deleted."""
+        """The change that a touch is about. A missing file that nobody has seen, nor seen go, was not deleted."""
         before, deleted, there = dict[AbsPath, str | None](), dict[AbsPath, str](), list[FileVerdict]()
         for one in checked:
             path = one.path if one.refused is None else _real(workspace, one.path)
@@ -233,6 +239,9 @@ class EditFeedback:
                 if text:
                     before[path] = deleted[path] = text
                     self._states.had(path, text)
+                    continue
+                if path in gone:
+                    deleted[path] = ""
                     continue
             there.append(one)
         created = {one.path: one.text for one in there if before.get(one.path) == ""}

@@ -177,3 +177,14 @@ async def test_only_before_the_stop_or_not_at_all(after: Any, before_stop: bool,
         told = await it.reach("stop")
         assert ("bad one" in told, "bad two" in told) == (before_stop, before_stop)
         assert "bad one" in await it.edit("bad one\n", before="")
+
+
+async def test_what_the_stop_had_no_time_for_is_told_with_the_next_prompt(tmp_path: Path) -> None:
+    async with talking(tmp_path, after="stop") as it:
+        assert await part(it, "bad one\n", counts=True) == ""
+        it.server.slow = True
+        assert await it.reach("stop") == ""
+        await it.server.answer()
+        await anyio.wait_all_tasks_blocked()
+        assert "bad one" in await it.reach("prompt")
+        assert await it.reach("prompt") == ""

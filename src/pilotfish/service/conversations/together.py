@@ -42,6 +42,9 @@ def is_quiet(record: ConversationRecord, moment: Moment, settings: FeedbackSetti
     """Whether nothing is told at a moment, because another one follows at which it is."""
     if moment.kind == "stop":
         return settings.after == "ask"
+    if settings.after == "stop" and moment.kind == "prompt" and record.idle:
+        # What the last stop had no time for is told now, as is said there.
+        return False
     return settings.after in ("stop", "ask") or (record.batches and not moment.counts and settings.after == "batch")
 
 

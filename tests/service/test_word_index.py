@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex
+from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksum
 from pilotfish.model import AbsPath
 
 A, B, C = AbsPath("/a"), AbsPath("/b"), AbsPath("/c")
@@ -17,6 +17,16 @@ def test_files_are_found_by_whole_words_and_counted() -> None:
     assert index.mentions(["total", "count"]) == {A: 2, C: 1}
     assert index.mentions(["größe"]) == index.mentions(["$scope"]) == {C: 1}
     assert index.mentions(["nothing"]) == index.mentions([]) == {}
+
+
+def test_the_files_with_each_of_many_words() -> None:
+    index = WordIndex()
+    index.put(A, b"total, count")
+    index.put(B, b"total")
+    index.put(C, b" " * (MAX_FILE_BYTES + 1))
+    total, count, nothing = map(checksum, ("total", "count", "nothing"))
+    assert index.holders([total, count, nothing]) == {total: {A, B, C}, count: {A, C}, nothing: {C}}
+    assert index.holders([]) == {}
 
 
 def test_a_file_that_changes_or_goes_is_found_no_more() -> None:

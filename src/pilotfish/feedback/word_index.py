@@ -82,6 +82,15 @@ class WordIndex:
                 found[path] = count
         return found
 
+    def holders(self, words: Iterable[int]) -> dict[int, set[AbsPath]]:
+        """For each of these checksums, the files that have it. One walk over all words: for many questions at once."""
+        wanted = frozenset(words)
+        found: dict[int, set[AbsPath]] = {one: set() for one in wanted}
+        for path, known in self._words.items() if wanted else ():
+            for one in wanted if known is None else wanted.intersection(known):
+                found[one].add(path)
+        return found
+
 
 def checksum(word: str) -> int:
     return crc32(word.encode(errors="surrogateescape"))

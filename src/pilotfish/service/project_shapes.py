@@ -129,11 +129,12 @@ class ProjectShapes:
     def importers(self, paths: Collection[AbsPath]) -> dict[AbsPath, list[Importer]]:
         found: dict[AbsPath, list[Importer]] = {path: [] for path in paths}
         by_key: dict[str, list[AbsPath]] = {}
+        holders = self._index.holders(word for path in paths if not path.endswith(PYTHON) for word in _words_to(path))
         for path in paths:
             if path.endswith(PYTHON):
                 by_key.setdefault(key_of(path), []).append(path)
             else:
-                found[path] += (Importer(one, None) for one in self._by_words(path) if one != path)
+                found[path] += (Importer(one, None) for one in self._by_words(path, holders) if one != path)
         for path in self._may_import(by_key):
             for key, imports in self._imports_of(path).items():
                 for target in by_key.get(key, ()):
@@ -173,30 +174,38 @@ class ProjectShapes:
             self._imports[path] = known
         return known
 
-    def _by_words(self, path: AbsPath) -> Collection[AbsPath]:
-        """Of a language that we have no parser for: whoever may name the file in an import, or else everybody."""
-        folder, name = os.path.split(path)
-        stem = os.path.splitext(name)[0].removesuffix(".d")
+    def _by_words(self, path: AbsPath, holders: Mapping[int, Collection[AbsPath]]) -> Collection[AbsPath]:
+        """Of a language that we have no parser for: whoever may name the file in an import, or else everybody.
+
+        `holders`: the files with each word of `_words_to`.
+        """
+        folder, stem = os.path.dirname(path), _stem(path)
         words = {word for shape in self.shapes(path) for word in shape.outside}
         is_module = "import" in words or "export" in words or "require" in words
         if not path.endswith(IMPORTED_BY_PATH) or not is_module or words.issuperset(EVERYBODYS):
             return self.paths
-        holding, inside = self._naming(stem), "\0"
+        holding = self._naming(stem, holders)
         if stem in STANDS_FOR_FOLDER:
-            holding |= self._naming(os.path.basename(folder))
             inside = f"{folder}/"
+            holding |= self._naming(os.path.basename(folder), holders)
+            holding.update(one for one in self.paths if one.startswith(inside))
         if any(one.endswith(MAPPINGS) for one in holding):
             return self.paths
-        return [one for one in self.paths if one in holding or one.startswith(inside)]
+        return [one for one in holding if one.endswith(self._endings)]
 
-    def _naming(self, name: str) -> set[AbsPath]:
+    def _naming(self, name: str, holders: Mapping[int, Collection[AbsPath]]) -> set[AbsPath]:
         """The files with all words of a name in them."""
-        words = {checksum(word) for word in WORD.findall(name)}
-        return (
-            {path for path, count in self._index.holding(words).items() if count == len(words)}
-            if words
-            else {*self._index}
-        )
+        words = [checksum(word) for word in WORD.findall(name)]
+        return set(holders[words[0]]).intersection(*(holders[word] for word in words)) if words else {*self._index}
+
+
+def _stem(path: AbsPath) -> str:
+    return os.path.splitext(os.path.basename(path))[0].removesuffix(".d")
+
+
+def _words_to(path: AbsPath) -> Iterator[int]:
+    """The words by which an import may name a file, or the folder that it stands for."""
+    return map(checksum, WORD.findall(f"{_stem(path)} {os.path.basename(os.path.dirname(path))}"))
 
 
 ANY = Import(0, (), None, "*")

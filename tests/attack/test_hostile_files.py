@@ -22,8 +22,7 @@ from pilotfish.feedback.shapes.python import parsed, shape_of, visible_of
 from pilotfish.feedback.shapes.words import all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
 from pilotfish.library.workspace import computer
-from pilotfish.model import AbsPath, Position, Range, Severity
-from pilotfish.protocol.notebooks import MAX_LISTS, MAX_TOKENS, NotANotebook, code_of, is_allowed
+from pilotfish.model import AbsPath
 from pilotfish.servers import catalogue
 from pilotfish.servers.inputs import MAX_NAMED, input_evidence
 from pilotfish.servers.manifests import (
@@ -298,15 +297,6 @@ def test_blanks_at_the_end_of_an_ignored_name(line: str, folder: str, *, is_ther
     rule = maybe_rule(line)
     assert rule is not None
     assert rule.glob.matches(folder.removeprefix("/w/")) is is_there
-
-
-def test_a_notebook_has_lists_and_code_within_bounds() -> None:
-    with pytest.raises(NotANotebook, match="lists"):
-        code_of('{"cells": [' + "[]," * MAX_LISTS + "[]]}")
-    cell = "# %% [cell 1]\nawait a\n"
-    place = Range(Position(1, 0), Position(1, 7))
-    assert is_allowed(cell, place, Severity.ERROR)
-    assert not is_allowed(cell + "a\n" * MAX_TOKENS, place, Severity.ERROR)
 
 
 def test_the_files_that_a_configuration_names_are_followed_up_to_a_number(tmp_path: Path) -> None:

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from pilotfish.model import AbsPath, Cell, Encoding, Position, Range, Severity
 from pilotfish.protocol.codec import decode
 from pilotfish.protocol.diagnostics import Report, diagnostics_of
-from pilotfish.protocol.notebooks import NotANotebook, cell_at, code_bytes, code_of, is_allowed
+from pilotfish.protocol.notebooks import (
+    MAX_LISTS,
+    MAX_TOKENS,
+    NotANotebook,
+    cell_at,
+    code_bytes,
+    code_of,
+    is_allowed,
+)
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.wire import WireDiagnostic
 
@@ -173,3 +181,12 @@ def test_a_diagnostic_names_its_cell_and_what_a_notebook_may_do_is_none() -> Non
 def wire_range(place: Range) -> dict[str, dict[str, int]]:
     ends = (("start", place.start), ("end", place.end))
     return {name: {"line": at.line, "character": at.character} for name, at in ends}
+
+
+def test_a_notebook_has_lists_and_code_within_bounds() -> None:
+    with pytest.raises(NotANotebook, match="lists"):
+        code_of('{"cells": [' + "[]," * MAX_LISTS + "[]]}")
+    cell = "# %% [cell 1]\nawait a\n"
+    place = Range(Position(1, 0), Position(1, 7))
+    assert is_allowed(cell, place, Severity.ERROR)
+    assert not is_allowed(cell + "a\n" * MAX_TOKENS, place, Severity.ERROR)

@@ -11,6 +11,7 @@ from pilotfish.feedback import shapes
 from pilotfish.feedback.shapes.changes import (
     EVERYTHING,
     NOTHING,
+    changed_go,
     changed_symbols,
     changed_text,
     difference,
@@ -228,6 +229,64 @@ def edited(text: str, chosen: random.Random) -> str:
 def test_a_text_without_a_parser_is_one_symbol() -> None:
     assert changed_text("a", "a ") == EVERYTHING
     assert changed_text("a", "a") == NOTHING
+
+
+GO_TEXT = """// Package a.
+package a
+
+import "fmt"
+
+type T struct{ size int }
+
+var limit = func() int { return 1 }()
+
+func (t *T) show(x struct{}, y interface{ M() }) map[string]struct{} {
+\ts := `}{` // not "this"
+\tif t.size > 1 { fmt.Println('}', "}\\"", s) }
+\treturn nil
+}
+
+func outside(a int) bool
+
+func main() {
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_seen"),
+    [
+        ("return nil", "return map[string]struct{}{}", False),
+        ("t.size > 1", "t.size > 2", False),
+        ("`}{`", "`{{`", False),
+        ("func main() {\n}", "func main() {\n\tvar x int\n}", False),
+        ("import", "// A remark.\n\n\n/* and\nanother */\nimport", False),
+        ("struct{ size int }", "struct { size int }", False),
+        ("x struct{}", "x int", True),
+        ("map[string]struct{}", "map[string]struct{ a int }", True),
+        ("return 1", "return 2", True),  # the value of a variable
+        ("limit = func() int { return 1 }()", 'limit = func() string { return "" }()', True),
+        ("(a int) bool", "(a int) int", True),
+        ("func main() {\n}", "", True),
+        ("func main() {\n}", "func main() {\n}\n\nfunc more() {\n}", True),
+        ("size int", "Size int", True),
+        ("func main() {\n}", "func main() {", True),
+        ("// Package a.", "//go:build linux\n", True),
+        ("var limit", "//go:embed x\nvar limit", True),
+        ('import "fmt"', '// #include <a.h>\nimport "C"', True),
+        ("func outside(a int) bool", "func outside(a int) bool { return true }", False),
+        ("type T struct{ size int }", "type T struct{ size int }; func (t T) more() {}", True),
+    ],
+)
+def test_of_a_file_of_go_others_see_all_but_remarks_and_bodies(old: str, new: str, is_seen: bool) -> None:
+    assert old in GO_TEXT
+    assert changed_go(GO_TEXT, GO_TEXT.replace(old, new, 1)) == (EVERYTHING if is_seen else NOTHING)
+
+
+def test_a_file_of_go_that_cannot_be_told_apart_counts_as_a_whole() -> None:
+    assert changed_go(GO_TEXT, GO_TEXT) == NOTHING
+    for other in (None, "", "func main() {}", f"package a\n{' ' * 300_000}"):
+        assert changed_go(GO_TEXT, other) == changed_go(other, GO_TEXT) == EVERYTHING
 
 
 def test_names_that_a_file_defines_no_more() -> None:

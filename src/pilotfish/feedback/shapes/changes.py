@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from pilotfish.feedback.shapes.go import visible_tokens
 from pilotfish.feedback.shapes.narrowed import narrowed, renames_special
 from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, is_short, parsed, visible_in, visible_of
 from pilotfish.feedback.shapes.words import WORD, all_words
@@ -68,6 +69,12 @@ def touched_symbols(before: str, after: str) -> ChangedSymbols | None:
 def changed_text(before: str | None, after: str | None) -> ChangedSymbols:
     """Of a language that we have no parser for: the whole file is one symbol."""
     return NOTHING if before is not None and before == after else EVERYTHING
+
+
+def changed_go(before: str | None, after: str | None) -> ChangedSymbols:
+    """Of Go, a file is one symbol, too, and the bodies of its functions are no part of it."""
+    old = None if before is None else visible_tokens(before)
+    return NOTHING if old is not None and after is not None and old == visible_tokens(after) else EVERYTHING
 
 
 def names_gone(path: AbsPath, before: str, after: str) -> frozenset[str]:

@@ -9,7 +9,8 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct
 
-from pilotfish.feedback.shapes.changes import EVERYTHING, ChangedSymbols, changed_symbols, changed_text
+from pilotfish.feedback.shapes.changes import EVERYTHING, ChangedSymbols, changed_go, changed_symbols, changed_text
+from pilotfish.feedback.shapes.go import GO
 from pilotfish.feedback.shapes.imports import EVERYBODYS, is_package
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.shapes.spread import Reach, Spread
@@ -121,7 +122,7 @@ async def affecting(edits: Sequence[EditedText]) -> list[EditedText]:
 
 @lru_cache(maxsize=16)
 def change_of(edit: EditedText) -> ChangedSymbols:
-    changed = changed_symbols if edit.path.endswith(PYTHON) else changed_text
+    changed = changed_symbols if edit.path.endswith(PYTHON) else changed_go if edit.path.endswith(GO) else changed_text
     # Where there was nothing, another file may have been found by the same name.
     return changed(edit.before or None, edit.after)
 

@@ -9,7 +9,16 @@ import pytest
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.inputs import InputEvidence, input_evidence, inputs_of, outside_folders
+from pilotfish.servers.inputs import (
+    MAX_FILES,
+    MAX_LINE,
+    MAX_NAMED,
+    MAX_SEARCHED,
+    InputEvidence,
+    input_evidence,
+    inputs_of,
+    outside_folders,
+)
 from pilotfish.servers.spec import Environment, FileRule, Inputs, RootRule, ServerSpec
 
 pytestmark = pytest.mark.proves("F95", "F96")
@@ -210,6 +219,27 @@ def test_a_file_that_a_source_embeds_counts_by_coming_and_going(tmp_path: Path, 
     assert found.holds()
     change(tmp_path)
     assert found.holds() is holds
+
+
+@pytest.mark.proves("T43")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"//go:embed folder{number}/a\n" for number in range(MAX_FILES + 1)),
+        "//go:embed " + " ".join(f"a{number}" for number in range(MAX_NAMED + 1)) + "\n",
+        f"//go:embed {'a' * MAX_LINE} b\n",
+        "\n" * MAX_SEARCHED + "//go:embed a.txt\n",
+    ],
+    ids=["folders", "names", "a line", "characters"],
+)
+def test_of_a_source_that_names_more_than_is_looked_at_that_is_known(tmp_path: Path, text: str) -> None:
+    found = evidence(tmp_path, load()["gopls"].inputs)
+    main, other = AbsPath(str(tmp_path / "main.go")), AbsPath(str(tmp_path / "other.go"))
+    found.mention(main, text)
+    found.mention(other, "package other\n")
+    assert (found.overlooks(main), found.overlooks(other)) == (True, False)
+    found.mention(main, "package main\n")
+    assert not found.overlooks(main)
 
 
 def test_a_file_that_may_have_gone_before_it_was_named_counts(tmp_path: Path) -> None:

@@ -108,11 +108,15 @@ UNTRUSTED: dict[str, Any] = {"security": {}}
 
 
 @pytest.mark.proves("T7")
-@pytest.mark.parametrize("command", ["do", {"command": "do"}], ids=["bare", "of an action"])
-async def test_no_command_runs_where_nobody_trusts_the_workspace(tmp_path: Path, command: object) -> None:
+@pytest.mark.parametrize(
+    "action",
+    [{"command": "do"}, {"command": {"command": "do"}}, {"command": {"command": "do"}, "edit": {}}],
+    ids=["bare", "of an action", "with an edit of nothing"],
+)
+async def test_no_command_runs_where_nobody_trusts_the_workspace(tmp_path: Path, action: dict[str, Any]) -> None:
     """gopls runs the tests of a project by one, and other servers whatever the project names."""
     async with editing_service(tmp_path, TWO, UNTRUSTED) as service:
-        service.mind.actions = [{"title": "Run tests", "kind": "goTest", "command": command}]
+        service.mind.actions = [{"title": "Run tests", "kind": "goTest", **action}]
         code, message = refusal(await service.act("Run tests", apply=True))
         assert service.heard("workspace/executeCommand") == []
     assert (code, "not trusted" in message) == (Code.UNTRUSTED, True)

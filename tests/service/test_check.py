@@ -1,6 +1,7 @@
 """One file and one server, in virtual time: when a verdict is given, and what it is about."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP
 from pilotfish.model import AbsPath
 from pilotfish.protocol.readiness import RESTART_SECONDS
 from pilotfish.servers.catalogue import load
+from pilotfish.servers.inputs import MAX_FILES, MAX_SEARCHED, input_evidence
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import SECOND_CHECK_SECONDS
 from pilotfish.service.diagnostics.ledger import FileToSend
@@ -503,6 +505,31 @@ async def test_an_import_from_outside_makes_the_verdict_of_a_server_that_notices
             outcome = await ground.check(text)
             assert outcome.assumed
             assert "noticed late" in (outcome.why or "")
+
+
+@pytest.mark.proves("F95", "T43")
+async def test_a_text_that_is_too_long_to_be_searched_has_a_partial_verdict() -> None:
+    cgo = load()["gopls"].restricted
+    assert cgo is not None
+    async with bench(Freshness(pull=PullSupport.STATIC, unchecked=cgo.unchecked), **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        assert (await ground.check("\n" * MAX_SEARCHED)).is_fresh
+        outcome = await ground.check("\n" * MAX_SEARCHED + 'import "C"\n')
+    assert (outcome.assumed, "too long" in (outcome.why or "")) == (True, True)
+
+
+@pytest.mark.proves("F95", "T43")
+async def test_a_source_that_names_more_files_than_are_looked_at_has_a_partial_verdict(tmp_path: Path) -> None:
+    root = AbsPath(str(tmp_path))
+    inputs = input_evidence(load()["gopls"].inputs, root, root)
+    assert inputs is not None
+    async with bench(PULL, inputs=inputs, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        inputs.mention(FILE, "//go:embed a/b\n")
+        assert (await ground.check("x")).is_fresh
+        inputs.mention(FILE, "".join(f"//go:embed a{number}/b\n" for number in range(MAX_FILES)))
+        outcome = await ground.check("x")
+    assert (outcome.assumed, "too many" in (outcome.why or "")) == (True, True)
 
 
 # --- Two phases ------------------------------------------------------------------------------------------------------

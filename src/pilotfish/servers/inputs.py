@@ -39,6 +39,9 @@ MAX_FOLLOWED = 96 * 1024
 MAX_LINE = 64 * 1024
 """Of a source, with the names of files."""
 
+MAX_SEARCHED = 512 * 1024
+"""Characters of a source that are searched by a pattern: everybody waits for that, 80 ms for 1 MB of blank lines."""
+
 MAX_COMPARED = 20_000
 """Names of a folder times those that sources have for them."""
 
@@ -74,6 +77,8 @@ class InputEvidence:
         self._mentions = inputs.mentions
         self._parts: dict[str, frozenset[str]] = {}
         """By folder: the names, perhaps with a star, that sources mention there."""
+        self._overlooked: set[AbsPath] = set()
+        """Sources that mention more than is looked at."""
         self._made_at = time.time_ns()
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
@@ -101,24 +106,31 @@ class InputEvidence:
         if self._mentions is None:
             return
         named: dict[str, set[str]] = {}
-        names = (name for said in re.finditer(self._mentions, text) for name in _embedded(said[1][:MAX_LINE]))
-        for name in islice(names, MAX_NAMED):
+        lines = [said[1] for said in re.finditer(self._mentions, text[:MAX_SEARCHED])]
+        names = [*islice((name for line in lines for name in _embedded(line[:MAX_LINE])), MAX_NAMED + 1)]
+        for name in names[:MAX_NAMED]:
             folder, part = _first_part(os.path.join(os.path.dirname(path), name))
             named.setdefault(folder, set()).add(part)
-        for folder, parts in named.items():
-            self._name(folder, parts)
+        left_out = [folder for folder, parts in named.items() if not self._name(folder, parts)]
+        is_long = len(text) > MAX_SEARCHED or any(len(line) > MAX_LINE for line in lines)
+        (self._overlooked.add if left_out or is_long or len(names) > MAX_NAMED else self._overlooked.discard)(path)
 
-    def _name(self, folder: str, more: Collection[str]) -> None:
-        """Names like these in a folder count."""
+    def overlooks(self, path: AbsPath) -> bool:
+        """Whether a source names files that do not count, or was too long to be searched for all of them."""
+        return path in self._overlooked
+
+    def _name(self, folder: str, more: Collection[str]) -> bool:
+        """Names like these in a folder count, unless there are too many folders."""
         known = self._parts.get(folder, frozenset())
         if known.issuperset(more) or (not known and len(self._parts) >= MAX_FILES):
-            return
+            return known.issuperset(more)
         before, seen = self._seen.get(folder), sight(folder)
         if (before is not None and _differs(folder, before)) or (seen is not None and seen[2] > self._made_at):
             # Perhaps it has changed before anybody looked.
             self.changed = self.changed or folder
         self._parts[folder] = parts = known.union(more)
         self._seen[folder] = _look(folder, lambda: _matching(folder, parts))
+        return True
 
     def _steers(self, name: str) -> bool:
         return name in self._names or any("*" in known and fnmatch.fnmatchcase(name, known) for known in self._names)

@@ -10,6 +10,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
+from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.spec import Freshness, OnDemand, Phases, PullSupport
 from pilotfish.service.diagnostics.check import Check, Outcome
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
@@ -94,8 +95,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(freshness: Freshness | None = None, **capabilities: Any) -> AsyncGenerator[Bench]:
-    async with session_on(server_with(**capabilities)) as (session, server):
+async def bench(
+    freshness: Freshness | None = None, inputs: InputEvidence | None = None, **capabilities: Any
+) -> AsyncGenerator[Bench]:
+    async with session_on(server_with(**capabilities), inputs=inputs) as (session, server):
         yield Bench(session, server, freshness or Freshness(), Ledger())
 
 

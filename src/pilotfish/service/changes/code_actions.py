@@ -99,8 +99,9 @@ class CodeActions:
             raise ServerFailed(
                 Code.PROTOCOL_ERROR, f"{session.server} sent a malformed list of actions: {malformed}"
             ) from malformed
-        step = _allowed(await _resolve(session, subject, named.among(found)), candidate, job.workspace)
+        step = await _resolve(session, subject, named.among(found))
         plan = EditPlan(()) if step.edit is None else plan_of(session.server, step.edit)
+        step = _allowed(step, plan, candidate, job.workspace)
         return ProposedEdit(plan, step.command, () if step.warning is None else (step.warning,))
 
 
@@ -118,13 +119,13 @@ async def _resolve(session: Session, subject: Subject, action: FoundAction) -> P
     return step
 
 
-def _allowed(step: Perform, candidate: Candidate, workspace: Workspace) -> Perform:
-    """Without a command that may run the project, where nobody trusts it (T7)."""
+def _allowed(step: Perform, plan: EditPlan, candidate: Candidate, workspace: Workspace) -> Perform:
+    """Without a command that may run the project, where nobody trusts it (T7); `plan` is what its edit does."""
     known = () if candidate.spec.shown is None else candidate.spec.shown.commands
     if step.command is None or step.command.command in known or workspace.trusts(candidate.root):
         return step
     why = f"the command {step.command.command!r} may run code of the workspace, which is not trusted"
-    if step.edit is None:
+    if not plan.operations:
         hint = f"Review what it would run, then allow it: pilotfish trust {workspace.root}"
         raise Refused(Code.UNTRUSTED, f"the action cannot be done: {why}", hint=hint)
     return Perform(step.edit, None, f"{why}, so it was left out")

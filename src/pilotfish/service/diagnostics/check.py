@@ -19,6 +19,7 @@ from pilotfish.model import Diagnostic
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import Push, Report, as_compiled, diagnostics_of, merged
 from pilotfish.sanitise import sanitised
+from pilotfish.servers.inputs import MAX_SEARCHED
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import LATE_SECONDS, MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
@@ -349,18 +350,25 @@ class Check:
         readiness = self._session.readiness
         if readiness.health == "warning":
             return f"the server reports: {_words(readiness.complaint) or 'its health is not good'}"
-        return self._freshness.not_checked or self._unchecked() or self._late_import()
+        return self._freshness.not_checked or self._unchecked() or self._late_import() or self._overlooked()
+
+    def _overlooked(self) -> str | None:
+        inputs, patterns = self._session.inputs, (self._freshness.unchecked, self._freshness.late_imports)
+        if inputs is not None and inputs.overlooks(self._file.path):
+            return "changes of files are noticed late, and the file names too many to look at each"
+        is_long = any(patterns) and len(self._file.text) > MAX_SEARCHED
+        return "the file is too long to look for what is noticed late or not checked" if is_long else None
 
     def _unchecked(self) -> str | None:
         pattern = self._freshness.unchecked
-        found = None if pattern is None else re.search(pattern, self._file.text)
+        found = None if pattern is None else re.search(pattern, self._file.text[:MAX_SEARCHED])
         return None if found is None else f"it does not check what needs {_words(found[0])}"
 
     def _late_import(self) -> str | None:
         if self._freshness.late_imports is None:
             return None
         folder, root = os.path.dirname(self._file.path), self._session.root
-        for said in re.findall(self._freshness.late_imports, self._file.text):
+        for said in re.findall(self._freshness.late_imports, self._file.text[:MAX_SEARCHED]):
             if not is_inside(os.path.normpath(os.path.join(folder, said)), root):
                 return f"changes outside of its root are noticed late, and the file imports {_words(said)}"
         return None

@@ -21,7 +21,6 @@ OF_OURS = {
     "ipc/client.py",
     "protocol/codec.py",
     "servers/catalogue.py",
-    "servers/install.py",
     "service/changes/journal.py",
     "surfaces/cli/logs.py",
 }

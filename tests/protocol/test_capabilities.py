@@ -18,9 +18,8 @@ from pilotfish.protocol.capabilities import (
     Capabilities,
     client_capabilities,
 )
-from pilotfish.protocol.codec import Malformed, encode
+from pilotfish.protocol.codec import Malformed, encode, fields
 from pilotfish.protocol.documents import SaveOptions, SyncKind, SyncOptions
-from pilotfish.protocol.selectors import fields
 from pilotfish.protocol.watching import Change, PathChange, batch
 from support.oracles.glob_tables import TABLES
 

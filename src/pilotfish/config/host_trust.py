@@ -14,9 +14,8 @@ import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import cast
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +25,7 @@ from pilotfish.config.jsonc import parse
 from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
+from pilotfish.protocol.codec import fields, member
 from pilotfish.system.ownership import is_foreign, is_own_folder, own_home
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import REPOSITORIES
@@ -211,8 +211,8 @@ def _claude_code(files: HostFiles, territory: Territory) -> bool | None:
 
 
 def _claude_code_folders(files: HostFiles) -> Iterator[str]:
-    projects = _table(_table(msgspec.json.decode(files.record)).get("projects"))
-    return (path for path, said in projects.items() if _table(said).get("hasTrustDialogAccepted") is True)
+    projects = fields(member(msgspec.json.decode(files.record), "projects"))
+    return (path for path, said in projects.items() if member(said, "hasTrustDialogAccepted") is True)
 
 
 def _lists_worktree(main: str, worktree: AbsPath) -> bool:
@@ -248,8 +248,8 @@ class FolderRule(Struct, frozen=True):
 
 def _gemini(files: HostFiles, territory: Territory) -> bool | None:
     """Of the rules around a folder the longest one counts, as it is written."""
-    security = _table(_table(parse(files.settings).value if files.settings else {}).get("security"))
-    if _table(security.get("folderTrust")).get("enabled") is False:
+    settings = parse(files.settings).value if files.settings else {}
+    if member(settings, "security", "folderTrust", "enabled") is False:
         return None
     return _ruled(max(_rules_around(files, territory), key=lambda rule: len(rule.text), default=None), territory)
 
@@ -265,7 +265,7 @@ def _qwen(files: HostFiles, territory: Territory) -> bool | None:
 
 
 def _rules(files: HostFiles) -> Iterator[FolderRule]:
-    for path, level in _table(parse(files.record).value).items():
+    for path, level in fields(parse(files.record).value).items():
         real = real_path(path)
         if os.path.isabs(path) and level in (*TRUSTING, "DO_NOT_TRUST"):
             yield FolderRule(path, os.path.dirname(real) if level == "TRUST_PARENT" else real, level in TRUSTING)
@@ -286,25 +286,21 @@ def _ruled(rule: FolderRule | None, territory: Territory) -> bool | None:
 
 def _pi(files: HostFiles, territory: Territory) -> bool | None:
     """The nearest folder of which it says yes or no."""
-    said = _table(msgspec.json.decode(files.record))
+    said = fields(msgspec.json.decode(files.record))
     around = [path for path, yes in said.items() if is_inside(territory.folder, path) and isinstance(yes, bool)]
     nearest = max(around, key=len, default=None)
     return _ruled(None if nearest is None else FolderRule(nearest, nearest, said[nearest] is True), territory)
 
 
 def _pi_folders(files: HostFiles) -> Iterator[str]:
-    return (path for path, trusted in _table(msgspec.json.decode(files.record)).items() if trusted is True)
+    return (path for path, trusted in fields(msgspec.json.decode(files.record)).items() if trusted is True)
 
 
 def _codex(files: HostFiles, territory: Territory) -> bool | None:
-    projects = _table(tomllib.loads(files.record.decode()).get("projects"))
-    refused = {path for path, said in projects.items() if _table(said).get("trust_level") == "untrusted"}
+    projects = fields(tomllib.loads(files.record.decode()).get("projects"))
+    refused = {path for path, said in projects.items() if member(said, "trust_level") == "untrusted"}
     refused |= set(map(real_path, refused))
     return False if refused & {territory.folder, territory.repository} else None
-
-
-def _table(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 RECORDS = (

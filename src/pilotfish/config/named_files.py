@@ -16,6 +16,7 @@ from pilotfish.config.files import content_hash
 from pilotfish.config.gate import FREE_FIELDS
 from pilotfish.paths import PROGRAM_FOLDERS, ancestors, is_inside
 from pilotfish.protocol.wire import Json
+from pilotfish.system.regular_files import read_regular
 
 MAX_NAMES = 5_000
 """Names that are looked for in one entry. People's have some ten; an entry with more is not approved at all."""
@@ -196,26 +197,13 @@ def _packages(base: str) -> Iterator[str]:
 def _named_by(place: str, base: str) -> Iterator[str]:
     """What a file names itself: its interpreter, or what a package is made of."""
     package = os.path.basename(place) == "package.json"
-    head = _head(place) if package else _head(place).partition(b"\n")[0]
+    head = read_regular(place, MAX_HEAD) or b""
     if package:
         folder = os.path.relpath(os.path.dirname(place), base)
         yield from (os.path.join(folder, name) for name in _package_parts(head))
     elif head.startswith(b"#!"):
-        for part in PARTS.split(os.fsdecode(head[2:])):
+        for part in PARTS.split(os.fsdecode(head[2:].partition(b"\n")[0])):
             yield from _readings(part)
-
-
-def _head(place: str) -> bytes:
-    try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, MAX_HEAD)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def _package_parts(head: bytes) -> Iterator[str]:

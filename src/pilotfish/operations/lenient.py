@@ -1,8 +1,8 @@
 """Shapes that many answers share: one or many, and text in its several historic forms."""
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from pilotfish.protocol.codec import Items, decode, decode_items
+from pilotfish.protocol.codec import Items, decode, decode_items, items, member
 from pilotfish.protocol.wire import Raw
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def one_or_none(raw: Raw, shape: type[T]) -> T | None:
 
 def texts_of(contents: Any) -> tuple[str, ...]:
     """Read `MarkupContent | MarkedString | MarkedString[]`: each piece as text, code in fences, blank ones left out."""
-    pieces = cast("list[Any]", contents) if isinstance(contents, list) else [contents]
+    pieces = items(contents) or (contents,)
     return tuple(text for text in map(_text, pieces) if text.strip())
 
 
@@ -47,10 +47,7 @@ def _start(raw: Raw) -> bytes:
 def _text(piece: Any) -> str:
     if isinstance(piece, str):
         return piece.strip("\r\n")
-    if not isinstance(piece, dict):
-        return ""
-    members = cast("dict[str, Any]", piece)
-    value, language = members.get("value"), members.get("language")
+    value, language = member(piece, "value"), member(piece, "language")
     if not isinstance(value, str):
         return ""
     value = value.strip("\r\n")

@@ -24,9 +24,9 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.codec import Malformed, decode, decode_items, fields, items, member
 from pilotfish.protocol.documents import SyncKind, SyncOptions, save_options, sync_kind, sync_options
-from pilotfish.protocol.selectors import fields, items, selects
+from pilotfish.protocol.selectors import selects
 from pilotfish.protocol.watching import WatchRegistration, watch_registrations
 from pilotfish.protocol.wire import Json, Registration, RegistrationParams, Unregistration
 
@@ -237,9 +237,8 @@ def _is_offer(value: object) -> bool:
 
 def _static_offers(answer: dict[str, object]) -> Iterator[_Offer]:
     for method, row in METHODS.items():
-        value: object = answer if row.provider and not row.registered_as else None
-        for name in row.provider.split("."):
-            value = fields(value).get(name)
+        is_static = row.provider and not row.registered_as
+        value = member(answer, *row.provider.split(".")) if is_static else None
         if _is_offer(value):
             options = fields(value)
             # Of the workspace folders the id stands where others say yes or no.

@@ -14,6 +14,7 @@ A `Raw` is a window into the bytes that it came from and keeps all of them alive
 import json
 import re
 from codecs import utf_8_decode
+from collections.abc import Sequence
 from functools import cache
 from types import GenericAlias
 from typing import Any, Generic, NoReturn, TypeVar, cast
@@ -49,6 +50,28 @@ class Items(Struct, Generic[T], frozen=True):
 
     items: tuple[T, ...]
     skipped: int = 0
+
+
+def maybe_fields(value: object) -> dict[str, object] | None:
+    """The members of a JSON object; None for anything else."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def fields(value: object) -> dict[str, object]:
+    """The members of a JSON object; none of anything else."""
+    return maybe_fields(value) or {}
+
+
+def items(value: object) -> Sequence[object]:
+    """The items of a JSON list; none of anything else."""
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def member(value: object, *names: str) -> object:
+    """What an object has below these names; None where there is nothing."""
+    for name in names:
+        value = fields(value).get(name)
+    return value
 
 
 def encode(value: object) -> bytes:

@@ -10,13 +10,12 @@ Invariant: a file without a report is *unknown*, never clean. Forgetting a repor
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath, Diagnostic, Encoding, Range, Severity
-from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.codec import Malformed, decode, decode_items, maybe_fields
 from pilotfish.protocol.notebooks import cell_at, is_allowed, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of
@@ -263,4 +262,5 @@ def _code(code: object) -> str | None:
 
 def _value(given: object) -> object:
     """The `value` of an object; anything else is the value itself."""
-    return cast("dict[str, object]", given).get("value") if isinstance(given, dict) else given
+    found = maybe_fields(given)
+    return given if found is None else found.get("value")

@@ -13,14 +13,14 @@ Invariants:
 
 from enum import IntEnum
 from itertools import islice
-from typing import assert_never, cast
+from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.errors import Bug
 from pilotfish.model import AbsPath, Encoding, Range
-from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.codec import Malformed, maybe_fields
 from pilotfish.protocol.positions import Text, range_to_wire
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import (
@@ -63,10 +63,9 @@ def sync_options(value: object) -> SyncOptions:
     """
     if value is None:
         return SyncOptions()
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        open_close = fields.get("openClose") is True
-        return SyncOptions(open_close, sync_kind(fields.get("change")), save_options(fields.get("save")))
+    if (found := maybe_fields(value)) is not None:
+        open_close = found.get("openClose") is True
+        return SyncOptions(open_close, sync_kind(found.get("change")), save_options(found.get("save")))
     kind = sync_kind(value)
     # The number is older than the object, and meant opening, closing and saving along with changes.
     return SyncOptions() if kind is SyncKind.NONE else SyncOptions(open_close=True, change=kind, save=SaveOptions())
@@ -83,8 +82,8 @@ def sync_kind(value: object) -> SyncKind:
 
 def save_options(value: object) -> SaveOptions | None:
     """Read `save`, where `{}` means yes. Raises `Malformed`."""
-    if isinstance(value, dict):
-        return SaveOptions(cast("dict[str, object]", value).get("includeText") is True)
+    if (found := maybe_fields(value)) is not None:
+        return SaveOptions(found.get("includeText") is True)
     if value is None or isinstance(value, bool):
         return SaveOptions() if value else None
     raise Malformed(f"textDocumentSync: {value!r} does not say whether saving is of interest")

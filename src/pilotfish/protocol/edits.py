@@ -11,12 +11,11 @@ A URI that names no file has no path and stays as it came.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import cast
 
 from msgspec import Struct
 
 from pilotfish.model import AbsPath, Encoding, Uri
-from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.codec import Malformed, decode, maybe_fields, member
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.snippets import plain_text
 from pilotfish.protocol.uris import path_of
@@ -192,7 +191,7 @@ def _text_edits(wires: Iterable[WireTextEdit], annotations: _Annotations) -> tup
 def _new_text(wire: WireTextEdit) -> str:
     if wire.new_text is not None:
         return wire.new_text
-    value = cast("dict[str, object]", wire.snippet).get("value") if isinstance(wire.snippet, dict) else None
+    value = member(wire.snippet, "value")
     if not isinstance(value, str):
         raise Malformed("a text edit has neither newText nor a snippet")
     return plain_text(value)
@@ -201,13 +200,12 @@ def _new_text(wire: WireTextEdit) -> str:
 def _annotation(identifier: str | None, annotations: _Annotations) -> Annotation | None:
     if identifier is None:
         return None
-    found = annotations.get(identifier)
-    if not isinstance(found, dict):
+    found = maybe_fields(annotations.get(identifier))
+    if found is None:
         # The server forgot to say what it means. A person should look.
         return Annotation(identifier, needs_confirmation=True)
-    fields = cast("dict[str, object]", found)
-    label = fields.get("label")
-    return Annotation(label if isinstance(label, str) else identifier, fields.get("needsConfirmation") is True)
+    label = found.get("label")
+    return Annotation(label if isinstance(label, str) else identifier, found.get("needsConfirmation") is True)
 
 
 def _named(uri: str | None, field: str) -> Resource:

@@ -10,12 +10,12 @@ import os
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import fields, member
 from pilotfish.protocol.glob_regex import (
     MAX_PATTERN,
     BadGlob,
@@ -119,9 +119,8 @@ def file_glob(value: object, *, ignore_case: bool = False) -> FileGlob:
     """Read a pattern or a `RelativePattern`, whose base is a URI or a workspace folder; raises `BadGlob`."""
     if isinstance(value, str):
         return FileGlob(lsp_glob(value, ignore_case=ignore_case))
-    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    pattern, base = fields.get("pattern"), fields.get("baseUri")
-    uri = cast("dict[str, object]", base).get("uri") if isinstance(base, dict) else base
+    pattern, base = member(value, "pattern"), member(value, "baseUri")
+    uri = fields(base).get("uri", base)
     folder = path_of(uri) if isinstance(uri, str) else None
     if not isinstance(pattern, str) or folder is None:
         raise BadGlob("neither a pattern nor a pattern relative to a folder")

@@ -12,11 +12,11 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import cast
 
 from pilotfish.model import Cell, Position, Range, Severity
+from pilotfish.protocol.codec import items, member
 
 EXTENSION = ".ipynb"
 
@@ -61,13 +61,12 @@ def code_of(notebook: str) -> str:
         content: object = json.loads(notebook, parse_int=lambda _: None, parse_float=lambda _: None)
     except (ValueError, RecursionError) as error:
         raise NotANotebook(f"it is not JSON: {error}") from error
-    cells = _member(content, "cells")
-    if not isinstance(cells, list):
+    if not isinstance(member(content, "cells"), list):
         raise NotANotebook("it has no list of cells")
-    language = _language(_member(content, "metadata"))
+    language = _language(member(content, "metadata"))
     if language != LANGUAGE:
         raise NotANotebook(f"its cells are in {language}")
-    sources = [_source(cell) for cell in cast("list[object]", cells)]
+    sources = [_source(cell) for cell in items(member(content, "cells"))]
     return "".join(_numbered(number, source) for number, source in enumerate(sources, 1) if source is not None)
 
 
@@ -95,21 +94,17 @@ def is_allowed(text: str, place: Range, severity: Severity) -> bool:
 # --- Reading a notebook ---------------------------------------------------------------------------------------------
 
 
-def _member(value: object, name: str) -> object:
-    return cast("Mapping[str, object]", value).get(name) if isinstance(value, dict) else None
-
-
 def _language(metadata: object) -> str:
-    named = (_member(_member(metadata, "kernelspec"), "language"), _member(_member(metadata, "language_info"), "name"))
+    named = (member(metadata, "kernelspec", "language"), member(metadata, "language_info", "name"))
     return next((word.casefold() for word in named if isinstance(word, str)), LANGUAGE)
 
 
 def _source(cell: object) -> str | None:
     """The lines of a code cell; None for any other."""
-    source = _member(cell, "source")
+    source = member(cell, "source")
     if isinstance(source, list):
-        source = "".join(part for part in cast("list[object]", source) if isinstance(part, str))
-    return source if _member(cell, "cell_type") == "code" and isinstance(source, str) else None
+        source = "".join(part for part in items(member(cell, "source")) if isinstance(part, str))
+    return source if member(cell, "cell_type") == "code" and isinstance(source, str) else None
 
 
 def _numbered(number: int, source: str) -> str:

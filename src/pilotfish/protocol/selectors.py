@@ -4,10 +4,8 @@ Lenient: a filter that is malformed or has a bad glob selects nothing, and the o
 Every document here is a file, so a filter for another scheme, or for the cells of a notebook, selects nothing.
 """
 
-from collections.abc import Iterable
-from typing import cast
-
 from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import fields, items, member
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import file_glob, slashed
 
@@ -23,17 +21,7 @@ def selects(selector: object, path: AbsPath, language_id: str | None) -> bool:
 
 def wants_file_operation(options: object, path: AbsPath, *, is_folder: bool) -> bool:
     """Whether `FileOperationRegistrationOptions` take in this file or folder."""
-    return any(_operation_wanted(item, path, is_folder=is_folder) for item in items(fields(options).get("filters")))
-
-
-def fields(value: object) -> dict[str, object]:
-    """The members of a JSON object; none of anything else."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def items(value: object) -> Iterable[object]:
-    """The members of a JSON list; none of anything else."""
-    return cast("list[object]", value) if isinstance(value, list) else ()
+    return any(_operation_wanted(item, path, is_folder=is_folder) for item in items(member(options, "filters")))
 
 
 def _filter_selects(item: object, path: AbsPath, language_id: str | None) -> bool:
@@ -56,7 +44,7 @@ def _operation_wanted(item: object, path: AbsPath, *, is_folder: bool) -> bool:
     pattern = fields(found.get("pattern"))
     if found.get("scheme") not in SCHEMES or pattern.get("matches") not in (None, "folder" if is_folder else "file"):
         return False
-    return _matches(pattern.get("glob"), path, ignore_case=fields(pattern.get("options")).get("ignoreCase") is True)
+    return _matches(pattern.get("glob"), path, ignore_case=member(pattern, "options", "ignoreCase") is True)
 
 
 def _matches(pattern: object, path: AbsPath, *, ignore_case: bool = False) -> bool:

@@ -18,9 +18,9 @@ from enum import IntEnum
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import fields, items, member
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import FileGlob, file_glob, path_below
-from pilotfish.protocol.selectors import fields, items
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import DidChangeWatchedFilesParams, FileEvent
 
@@ -97,7 +97,7 @@ class Coalescer:
 
 def watch_registrations(options: object) -> Iterator[WatchRegistration]:
     """Read `DidChangeWatchedFilesRegistrationOptions`, leaving out watchers with a bad glob."""
-    for item in items(fields(options).get("watchers")):
+    for item in items(member(options, "watchers")):
         found = _maybe_registration(item)
         if found is not None:
             yield found

@@ -6,16 +6,16 @@ is another folder, and the links in `tools/bin` are moved when it is whole. `loc
 """
 
 import hashlib
-import json
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, cast
+from typing import Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.locate import tool_folders
@@ -31,13 +31,13 @@ class Bundle(Struct, frozen=True):
     """One thing to install."""
 
     name: str
-    programs: Mapping[str, str]
+    programs: Mapping[str, str] = field(name="servers")
     """The program that each server starts with, by the server's id; a program that servers run, by its own name."""
     asked: tuple[str, ...]
     """The packages that the catalogue names; the others are what those need."""
-    wheels: Mapping[str, tuple[str, ...]]
+    wheels: Mapping[str, tuple[str, ...]] = field(name="pip")
     """From PyPI: `name==version`, and the sha256 of every wheel that will do."""
-    lock: Mapping[str, object]
+    lock: Mapping[str, object] = field(name="npm")
     """From npm: its lock file."""
     digest: str
     platforms: tuple[str, ...] = ()
@@ -131,18 +131,8 @@ class ToolsFolder(Struct, frozen=True):
 def _bundle(folder: str, name: str) -> Bundle:
     with open(os.path.join(folder, name), "rb") as file:
         text = file.read()
-    table = cast("dict[str, object]", json.loads(text))
-    wheels = cast("dict[str, list[str]]", table.get("pip", {}))
-    return Bundle(
-        name=name.removesuffix(".json"),
-        programs=cast("dict[str, str]", table["servers"]),
-        asked=tuple(cast("list[str]", table["asked"])),
-        wheels={package: tuple(digests) for package, digests in wheels.items()},
-        lock=cast("dict[str, object]", table.get("npm", {})),
-        digest=hashlib.sha256(text).hexdigest()[:12],
-        platforms=tuple(cast("list[str]", table.get("platforms", []))),
-        links=cast("dict[str, str]", table.get("links", {})),
-    )
+    named = {"name": name.removesuffix(".json"), "digest": hashlib.sha256(text).hexdigest()[:12]}
+    return msgspec.convert({"pip": {}, "npm": {}, **msgspec.json.decode(text), **named}, Bundle)
 
 
 def _here() -> str:

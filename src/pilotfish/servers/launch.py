@@ -18,8 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.config.merge import overlaid
+from pilotfish.protocol.codec import member
 from pilotfish.protocol.wire import Json
-from pilotfish.servers.spec import DerivedWatch, Risk, ServerSpec
+from pilotfish.servers.spec import DerivedWatch, LocalSchemas, Restricted, Risk, ServerSpec
 from pilotfish.servers.versions import is_between
 
 PLACEHOLDER = re.compile(r"\$\{([a-zA-Z]+(?::[^}]*)?)\}")
@@ -64,26 +65,21 @@ def admitted(
         return Withheld(f"{doubt}, and this one is not trusted")
     if spec.restricted is None:
         return Allowed(spec)
-    restricted = replace(
-        spec,
-        env={**spec.env, **spec.restricted.env},
-        initialization=overlaid(spec.initialization, spec.restricted.initialization),
-        settings=overlaid(spec.settings, spec.restricted.settings),
-    )
-    return Allowed(restricted, spec.restricted.reason)
+    return Allowed(_changed_by(spec.restricted, spec), spec.restricted.reason)
 
 
 def without_remote_schemas(spec: ServerSpec) -> ServerSpec:
     """The spec of a server that fetches no schema, whatever the project's files say (T52)."""
     local = spec.local_schemas
-    if local is None:
-        return spec
+    return spec if local is None else replace(_changed_by(local, spec), announcements=local.announcements)
+
+
+def _changed_by(table: Restricted | LocalSchemas, spec: ServerSpec) -> ServerSpec:
     return replace(
         spec,
-        env={**spec.env, **local.env},
-        initialization=overlaid(spec.initialization, local.initialization),
-        settings=overlaid(spec.settings, local.settings),
-        announcements=local.announcements,
+        env={**spec.env, **table.env},
+        initialization=overlaid(spec.initialization, table.initialization),
+        settings=overlaid(spec.settings, table.settings),
     )
 
 
@@ -138,20 +134,12 @@ def sidecar(spec: ServerSpec) -> tuple[str, ...] | None:
 
 
 def _derived(rule: DerivedWatch, options: Mapping[str, Json]) -> tuple[str, ...] | None:
-    argument = _at(options, rule.argument)
-    if _at(options, rule.when) is not True or not isinstance(argument, str) or not argument:
+    argument = member(options, *rule.argument)
+    if member(options, *rule.when) is not True or not isinstance(argument, str) or not argument:
         return None
     # A file name that starts with a dash would be read as an option.
     safe = f"./{argument}" if argument.startswith("-") else argument
     return tuple(safe if word == "${argument}" else word for word in rule.command)
-
-
-def _at(value: Json | Mapping[str, Json], path: tuple[str, ...]) -> Json:
-    for key in path:
-        if not isinstance(value, Mapping) or key not in value:
-            return None
-        value = value[key]
-    return cast("Json", value)
 
 
 def _filled(value: Json, fill: Fill) -> Json:

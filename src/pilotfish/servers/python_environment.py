@@ -23,6 +23,7 @@ from typing import cast
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import member
 from pilotfish.servers.manifests import toml_table
 from pilotfish.servers.tree import ProjectTree
 from pilotfish.system.real_path import real_path
@@ -183,13 +184,8 @@ def _pyproject(folder: AbsPath, tree: ProjectTree) -> Mapping[str, object] | Non
 
 
 def _project_name(table: Mapping[str, object]) -> str | None:
-    tool = table.get("tool")
-    poetry = cast("Mapping[str, object]", tool).get("poetry") if isinstance(tool, dict) else None
-    for section in (table.get("project"), poetry):
-        name = cast("Mapping[str, object]", section).get("name") if isinstance(section, dict) else None
-        if isinstance(name, str):
-            return name
-    return None
+    names = (member(table, "project", "name"), member(table, "tool", "poetry", "name"))
+    return next((name for name in names if isinstance(name, str)), None)
 
 
 def _read(prefix: AbsPath, tree: ProjectTree) -> PythonEnvironment | None:

@@ -9,11 +9,11 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import cast
 
 from msgspec import Struct
 
 from pilotfish.paths import below
+from pilotfish.protocol.codec import fields, items, maybe_fields, member
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import lsp_glob
 from pilotfish.servers.manifests import REMEMBERED, json_value, toml_table
@@ -138,8 +138,7 @@ def _npm_major(package: str, search: Search) -> int | None:
 
 
 def _major(manifest: str) -> int | None:
-    parsed = json_value(manifest)
-    version = cast("Mapping[str, object]", parsed).get("version") if isinstance(parsed, dict) else None
+    version = member(json_value(manifest), "version")
     found = re.match(r"\d{1,6}(?=\.)", version) if isinstance(version, str) else None
     return int(found.group()) if found else None
 
@@ -181,7 +180,7 @@ def claim(grouping: Grouping, manifest: str) -> Claim | None:
 
 def _cargo(manifest: str) -> Claim | None:
     """Path dependencies are members without being listed, so everything is that is not excluded."""
-    workspace = _table((toml_table(manifest) or {}).get("workspace"))
+    workspace = maybe_fields(member(toml_table(manifest), "workspace"))
     if workspace is None:
         return None
     excluded = _texts(workspace.get("exclude"))
@@ -189,8 +188,7 @@ def _cargo(manifest: str) -> Claim | None:
 
 
 def _uv(manifest: str) -> Claim | None:
-    tool = _table((toml_table(manifest) or {}).get("tool")) or {}
-    workspace = _table((_table(tool.get("uv")) or {}).get("workspace"))
+    workspace = maybe_fields(member(toml_table(manifest), "tool", "uv", "workspace"))
     if workspace is None:
         return None
     return Claim(_texts(workspace.get("members")), _texts(workspace.get("exclude")))
@@ -198,10 +196,8 @@ def _uv(manifest: str) -> Claim | None:
 
 def _npm(manifest: str) -> Claim | None:
     """A list, or the older `{"packages": [...]}` of yarn."""
-    package = _table(json_value(manifest))
-    workspaces = None if package is None else package.get("workspaces")
-    nested = _table(workspaces)
-    globs = _texts(workspaces if nested is None else nested.get("packages"))
+    workspaces = member(json_value(manifest), "workspaces")
+    globs = _texts(fields(workspaces).get("packages", workspaces))
     return _with_exclusions(globs) if globs else None
 
 
@@ -246,13 +242,8 @@ def _covers(glob: str, folder: str) -> bool:
         return False
 
 
-def _table(value: object) -> Mapping[str, object] | None:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
-
-
 def _texts(value: object) -> tuple[str, ...]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return tuple(item for item in items if isinstance(item, str))
+    return tuple(item for item in items(value) if isinstance(item, str))
 
 
 _READERS: Mapping[Grouping, Callable[[str], Claim | None]] = {

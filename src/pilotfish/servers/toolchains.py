@@ -8,11 +8,11 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import member
 from pilotfish.servers.manifests import json_value, toml_table
 from pilotfish.servers.tree import DiskTree, ProjectTree
 from pilotfish.system.real_path import real_path
@@ -129,19 +129,13 @@ def _names_packages(name: str, text: str) -> bool:
     match name:
         case "package.json":
             kinds = ("dependencies", "devDependencies", "peerDependencies")
-            return any(_within(json_value(text), kind) for kind in kinds)
+            return any(member(json_value(text), kind) for kind in kinds)
         case "pyproject.toml":
             table = toml_table(text) or {}
             places = (("project", "dependencies"), ("project", "optional-dependencies"), ("dependency-groups",))
-            return any(_within(table, *keys) for keys in (*places, ("tool", "poetry", "dependencies")))
+            return any(member(table, *keys) for keys in (*places, ("tool", "poetry", "dependencies")))
         case _:
             return True
-
-
-def _within(value: object, *keys: str) -> object:
-    for key in keys:
-        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _go_version(text: str) -> tuple[int, int] | None:

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from pilotfish.system.regular_files import read_regular
+
 
 class ProjectTree(Protocol):
     """Answers for one moment, and keeps nothing."""
@@ -26,7 +28,7 @@ class ProjectTree(Protocol):
 
 
 class DiskTree:
-    """The real one. It never blocks on what it meets: FIFOs and devices are not opened for reading (T43)."""
+    """The real one. It never blocks on what it meets."""
 
     def exists(self, path: str) -> bool:
         # Most answers are no, and `stat` makes an exception of each: this is four times as fast.
@@ -42,20 +44,8 @@ class DiskTree:
             return ()
 
     def read(self, path: str, limit: int) -> str | None:
-        try:
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                return None
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, ValueError):
-            return None
-        with os.fdopen(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            try:
-                return stream.read(limit).decode("utf-8", "replace")
-            except OSError:
-                # Some files of `/proc` can be opened, and refuse to be read.
-                return None
+        content = read_regular(path, limit)
+        return None if content is None else content.decode("utf-8", "replace")
 
 
 # --- What an answer about the disk rests on --------------------------------------------------------------------------

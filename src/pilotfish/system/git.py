@@ -12,11 +12,11 @@ import re
 import stat
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
+from pilotfish.system.regular_files import read_regular
 
 SECONDS = 2.0
 """An object is read in milliseconds; a network file system may take longer."""
@@ -197,12 +197,12 @@ def _is_readable(folder: str) -> bool:
 def _is_plain(place: str) -> bool:
     """Of one repository: its own files, and those that its configuration includes."""
     if not os.path.isdir(place):
-        said = _content(place)
+        said = read_regular(place, MAX_CONFIG_BYTES, is_whole=True)
         if said is None or not said.startswith(b"gitdir:"):
             return False
         place = os.path.join(os.path.dirname(place), os.fsdecode(said[len(b"gitdir:") :].strip()))
     common = os.path.join(place, "commondir")
-    shared = _content(common) if os.path.lexists(common) else b"."
+    shared = read_regular(common, MAX_CONFIG_BYTES, is_whole=True) if os.path.lexists(common) else b"."
     if shared is None:
         return False
     both = dict.fromkeys((place, os.path.join(place, os.fsdecode(shared.strip()))))
@@ -216,7 +216,7 @@ def _includes_are_plain(files: list[str]) -> bool:
     known = set(files)
     while files:
         file = files.pop()
-        text = _content(file)
+        text = read_regular(file, MAX_CONFIG_BYTES, is_whole=True)
         if text is None or len(known) > MAX_INCLUDES:
             return False
         for name in _included(text):
@@ -238,17 +238,6 @@ def _included(config: bytes) -> Iterator[str | None]:
     for found in _INCLUDED.finditer(config):
         name = found[1].strip().removeprefix(b'"').removesuffix(b'"')
         yield None if re.search(rb'^[~%]|[";#]', name) else os.fsdecode(name)
-
-
-def _content(path: str) -> bytes | None:
-    """Of a regular file that is not larger than a configuration is; None otherwise."""
-    with suppress(OSError, ValueError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_CONFIG_BYTES:
-                return stream.read(MAX_CONFIG_BYTES)
-    return None
 
 
 def _is_regular(path: str) -> bool:

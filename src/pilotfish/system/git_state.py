@@ -16,6 +16,7 @@ from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.system.git import run_git
+from pilotfish.system.regular_files import read_regular
 
 UNFINISHED: Mapping[str, str] = {
     "MERGE_HEAD": "a merge",
@@ -81,7 +82,7 @@ def git_state(root: AbsPath) -> GitState | None:
                 AbsPath(folder),
                 _look(os.path.join(git, "logs", "HEAD")),
                 _look(os.path.join(git, "index")),
-                _read(os.path.join(common, "refs", "stash"), 0).decode(errors="replace").strip(),
+                _read(os.path.join(common, "refs", "stash")).decode(errors="replace").strip(),
                 unfinished,
             )
     return None
@@ -150,7 +151,7 @@ def _listed(git: str, state: GitState, *words: str) -> frozenset[str]:
 
 def _blob(path: AbsPath, digits: int) -> str:
     """The name of a file's content in a repository; one of 64 digits where it uses SHA-256."""
-    content = _read(path, 0)
+    content = _read(path)
     hashed = hashlib.sha256() if digits == 64 else hashlib.sha1(usedforsecurity=False)
     hashed.update(b"blob %d\0" % len(content) + content)
     return hashed.hexdigest()
@@ -159,7 +160,7 @@ def _blob(path: AbsPath, digits: int) -> str:
 def _git_folder(path: str) -> str | None:
     if os.path.isdir(path):
         return path
-    named = _read(path, 0).decode(errors="replace")
+    named = _read(path).decode(errors="replace")
     if not named.startswith("gitdir: "):
         return None
     folder = os.path.join(os.path.dirname(path), named.removeprefix("gitdir: ").strip())
@@ -168,7 +169,7 @@ def _git_folder(path: str) -> str | None:
 
 def _common_folder(git: str) -> str:
     """Of a linked working tree, the folder of the repository itself."""
-    named = _read(os.path.join(git, "commondir"), 0).decode(errors="replace").strip()
+    named = _read(os.path.join(git, "commondir")).decode(errors="replace").strip()
     folder = os.path.join(git, named)
     return folder if named and "\0" not in folder and os.path.isdir(folder) else git
 
@@ -181,15 +182,6 @@ def _look(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _read(path: str, offset: int, most: int = MAX_FILE) -> bytes:
+def _read(path: str, offset: int = 0, most: int = MAX_FILE) -> bytes:
     """What a regular file has from there on; nothing where it cannot be read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return b""
-    try:
-        return os.pread(descriptor, most, offset)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
+    return read_regular(path, most, offset=offset) or b""

@@ -22,9 +22,8 @@ from pilotfish.operations.actions import (
     read_actions,
 )
 from pilotfish.operations.rows import request_of
-from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.codec import Malformed, items
 from pilotfish.protocol.edits import EditPlan
-from pilotfish.protocol.selectors import items
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job, ProposedEdit, plan_of
 from pilotfish.service.diagnostics.ledger import FileToSend

@@ -19,11 +19,10 @@ from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.project_account import Account, FileAccount, changed_files, said, said_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
-from pilotfish.protocol.codec import Malformed, decode_items
+from pilotfish.protocol.codec import Malformed, decode_items, items
 from pilotfish.protocol.diagnostics import Report, diagnostics_of, words_of
 from pilotfish.protocol.notebooks import is_notebook
 from pilotfish.protocol.positions import Text
-from pilotfish.protocol.selectors import items
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WorkspaceDocumentDiagnosticReport
 from pilotfish.servers.spec import ScopeKind

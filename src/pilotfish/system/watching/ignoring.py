@@ -6,7 +6,6 @@ Rules are git's, on our own globs: those take linear time whatever a hostile rep
 
 import os
 import re
-import stat
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -15,6 +14,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import Glob, lsp_glob, path_below
+from pilotfish.system.regular_files import read_regular
 from pilotfish.system.worktree import top_of
 
 ALWAYS = frozenset({".git", ".hg", ".jj", ".svn", "__pycache__", "node_modules"})
@@ -47,7 +47,9 @@ class IgnoreRules(Struct, frozen=True):
 
 def read_rules(folder: AbsPath) -> IgnoreRules | None:
     """The rules that `folder` itself holds; None when it holds none."""
-    lines = _text(os.path.join(folder, IGNORE_FILE)).splitlines()[:MAX_RULES]
+    # Git follows no link here either.
+    content = read_regular(os.path.join(folder, IGNORE_FILE), MAX_IGNORE_BYTES, is_whole=True, follows=False) or b""
+    lines = content.decode(errors="surrogateescape").splitlines()[:MAX_RULES]
     rules = tuple(rule for line in lines if (rule := maybe_rule(line)) is not None)
     return IgnoreRules(folder, rules) if rules else None
 
@@ -101,20 +103,3 @@ def _as_glob(found: re.Match[str]) -> str:
         raise BadGlob("a [ without its ]")
     character = escaped or found[0]
     return f"[{character}]" if character in _SPECIAL else character
-
-
-def _text(path: str) -> str:
-    """The text of a regular file of reasonable size; empty for anything else. Git follows no link here either."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError:
-        return ""
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_IGNORE_BYTES:
-            return ""
-        return os.read(descriptor, MAX_IGNORE_BYTES).decode(errors="surrogateescape")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pilotfish.hosts.shared.packaged import read_plugin
+from pilotfish.hosts.shared.hook_settings import read_plugin
 from pilotfish.version import VERSION
 
 CLONE = Path(__file__).resolve().parent.parent

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import dialect_of
-from pilotfish.hosts.shared.dialect import (
+from pilotfish.hosts.shared.old_texts import Hunk, Replacement, patched_files
+from pilotfish.hosts.shared.tool_hooks import (
     EndEvent,
     HostEvent,
     MomentEvent,
@@ -21,8 +22,6 @@ from pilotfish.hosts.shared.dialect import (
     StartEvent,
     TouchEvent,
 )
-from pilotfish.hosts.shared.old_texts import Hunk, Replacement
-from pilotfish.hosts.shared.patches import patched_files
 from support.hosts.dialects import dialect_names
 
 PATCH = """*** Begin Patch

@@ -14,8 +14,8 @@ import pytest
 
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import load_hosts
-from pilotfish.hosts.shared.dialect import MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.hosts.shared.heard import GUESTS, HeardEvents
+from pilotfish.hosts.shared.tool_hooks import MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome

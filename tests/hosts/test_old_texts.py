@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pilotfish.api.questions import Touch
 from pilotfish.daemon.methods import with_old_texts
 from pilotfish.hosts.registry import dialect_of
-from pilotfish.hosts.shared.dialect import TouchEvent
 from pilotfish.hosts.shared.old_texts import (
     Hunk,
     Replacement,
@@ -24,6 +23,7 @@ from pilotfish.hosts.shared.old_texts import (
     shown_hunks,
     unified_hunks,
 )
+from pilotfish.hosts.shared.tool_hooks import TouchEvent
 
 pytestmark = pytest.mark.proves("DIAG-8")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.hosts.shared.packaged import read_plugin
+from pilotfish.hosts.shared.hook_settings import read_plugin
 from support.hosts.real import HOSTS, program
 from support.servers.real import REPOSITORY
 

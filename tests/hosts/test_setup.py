@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import pilotfish
 from hosts.test_setup_json import SETTINGS, texts
 from pilotfish.hosts.claude_code import EDIT_TOOLS
-from pilotfish.hosts.edits.json_text import value_of
+from pilotfish.hosts.edits.json_edit import value_of
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared import changes
 from pilotfish.surfaces.cli.main import run

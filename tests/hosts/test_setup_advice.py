@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from pilotfish.hosts.edits.section import MarkdownSection
+from pilotfish.hosts.edits.edit import MarkdownSection
 from pilotfish.hosts.registry import host_names, load_hosts
-from pilotfish.hosts.shared.advice import SKILLS
-from pilotfish.hosts.shared.packaged import read_packaged
+from pilotfish.hosts.shared.hook_settings import SKILLS, read_packaged
 from pilotfish.operations.tools import NAMED
 from pilotfish.surfaces.cli.main import run
 from support.hosts.users import User

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pilotfish.config.jsonc import TOKEN
 from pilotfish.errors import Refused
-from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
-from pilotfish.hosts.edits.json_text import append, drop, put, value_of
+from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member, append, drop, put, value_of
 from pilotfish.protocol.wire import Json
 
 pytestmark = pytest.mark.proves("HOOK-3")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotfish.errors import Refused
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.edits.toml_edit import TomlEdit
-from pilotfish.hosts.edits.whole_file import WholeFile
 from pilotfish.hosts.edits.yaml_edit import YamlEdit
 
 pytestmark = pytest.mark.proves("HOOK-3")

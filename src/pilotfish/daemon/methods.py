@@ -19,9 +19,9 @@ from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import host_names
-from pilotfish.hosts.shared.dialect import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.hosts.shared.heard import Heard, HeardEvents
 from pilotfish.hosts.shared.old_texts import Undo, old_text
+from pilotfish.hosts.shared.tool_hooks import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.ipc.messages import (
     About,

@@ -12,10 +12,9 @@
 
 import json
 
-from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.hook_settings import RESTART, tools_file
+from pilotfish.hosts.edits.edit import WholeFile
+from pilotfish.hosts.shared.hook_settings import RESTART, read_packaged, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.packaged import read_packaged
 from pilotfish.hosts.shared.plain import PlainDialect
 
 COMMAND = '["pilotfish", "hook", "amp"]'

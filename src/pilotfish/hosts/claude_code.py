@@ -20,18 +20,25 @@ from collections.abc import Iterator
 from typing import cast
 
 from pilotfish.api.questions import Touch
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit
-from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import HostEvent, TouchEvent
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, read_setting, tools_file
+from pilotfish.hosts.shared.hook_settings import (
+    RESTART,
+    TIMEOUT_SECONDS,
+    hook_groups,
+    read_packaged,
+    read_setting,
+    tools_file,
+)
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.packaged import read_packaged
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_FILES,
+    HostEvent,
     HostTool,
     ToolHookEvent,
     ToolHooks,
+    TouchEvent,
     event_as,
     failed,
     files_of,

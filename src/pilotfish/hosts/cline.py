@@ -19,27 +19,25 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
-from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import (
-    EndEvent,
-    HostEvent,
-    OtherEvent,
-    StartEvent,
-    TouchEvent,
-    UnreadEvent,
-    names_in,
-)
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.shared.hook_settings import RESTART, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_BYTES,
+    EndEvent,
     FeedbackForm,
+    HostEvent,
     HostTool,
     HostTouchKind,
+    OtherEvent,
+    StartEvent,
     ToolCall,
+    TouchEvent,
+    UnreadEvent,
     event_as,
     failed,
+    names_in,
     touch_event,
 )
 from pilotfish.protocol.codec import encode

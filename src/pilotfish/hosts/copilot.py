@@ -23,12 +23,11 @@ import json
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
-from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import HostEvent
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, lsp_server, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHookEvent, ToolHooks, event_as
+from pilotfish.hosts.shared.tool_hooks import HostEvent, HostTool, ToolHookEvent, ToolHooks, event_as
 from pilotfish.protocol.codec import encode
 
 CREATED = "Created file "

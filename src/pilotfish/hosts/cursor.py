@@ -20,24 +20,22 @@ from msgspec import Struct
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
-from pilotfish.hosts.shared.dialect import (
-    EndEvent,
-    HostEvent,
-    MomentEvent,
-    OtherEvent,
-    StartEvent,
-    TouchEvent,
-    UnreadEvent,
-    names_in,
-)
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_BYTES,
+    EndEvent,
     FeedbackForm,
+    HostEvent,
     HostTool,
+    MomentEvent,
+    OtherEvent,
+    StartEvent,
     ToolCall,
+    TouchEvent,
+    UnreadEvent,
     event_as,
+    names_in,
     touch_event,
     without_files,
 )

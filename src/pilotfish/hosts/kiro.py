@@ -17,11 +17,18 @@ import re
 
 from msgspec.structs import replace
 
-from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import HostEvent, names_in
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import WITHOUT_FILES, HostTool, ToolHookEvent, ToolHooks, event_as
+from pilotfish.hosts.shared.tool_hooks import (
+    WITHOUT_FILES,
+    HostEvent,
+    HostTool,
+    ToolHookEvent,
+    ToolHooks,
+    event_as,
+    names_in,
+)
 from pilotfish.protocol.codec import encode
 
 PATHS = ("path", "file_path", "filePath", "targetFile")

@@ -16,8 +16,8 @@
 import json
 import sys
 
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
-from pilotfish.hosts.edits.whole_file import WholeFile
 from pilotfish.hosts.shared.hook_settings import RESTART, hook_groups, hooks_and_server, read_setting
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.programs import shell

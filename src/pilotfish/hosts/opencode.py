@@ -14,7 +14,7 @@
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
 from pilotfish.hosts.shared.hook_settings import RESTART, plugin_files, read_setting
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.plugin_events import PluginDialect
+from pilotfish.hosts.shared.plain import PluginDialect
 from pilotfish.hosts.shared.tool_hooks import HostTool
 from pilotfish.protocol.wire import Json
 

@@ -12,7 +12,7 @@
 
 from pilotfish.hosts.shared.hook_settings import RESTART, plugin_files
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.plugin_events import PluginDialect
+from pilotfish.hosts.shared.plain import PluginDialect
 from pilotfish.hosts.shared.tool_hooks import HostTool
 
 TOOLS = {

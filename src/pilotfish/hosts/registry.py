@@ -12,11 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import HostDialect
 
 if TYPE_CHECKING:
-    # The daemon starts without it.
+    # The daemon starts without them.
     from pilotfish.hosts.shared.host_spec import HostSpec
+    from pilotfish.hosts.shared.tool_hooks import HostDialect
 
 PLAIN = "plain"
 """The dialect of scripts, which is no host's."""
@@ -47,7 +47,7 @@ def load_hosts() -> "Mapping[str, HostSpec]":
     return {name: load_host(name) for name in host_names()}
 
 
-def dialect_of(name: str) -> HostDialect:
+def dialect_of(name: str) -> "HostDialect":
     """What the hook of a host speaks; raises `Refused` for a host without a hook."""
     if name == PLAIN:
         return import_module("pilotfish.hosts.shared.plain").DIALECT

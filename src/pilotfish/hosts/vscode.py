@@ -22,11 +22,18 @@ import json
 
 from msgspec.structs import replace
 
-from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import HostEvent, MomentEvent, TouchEvent
+from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHookEvent, ToolHooks, event_as
+from pilotfish.hosts.shared.tool_hooks import (
+    HostEvent,
+    HostTool,
+    MomentEvent,
+    ToolHookEvent,
+    ToolHooks,
+    TouchEvent,
+    event_as,
+)
 from pilotfish.protocol.codec import encode
 
 PATHS = ("filePath", "files", "path")

@@ -13,10 +13,20 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit
-from pilotfish.hosts.shared.dialect import HostEvent, OtherEvent, TouchEvent, UnreadEvent, names_in
 from pilotfish.hosts.shared.hook_settings import RESTART, hook_command, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolCall, event_as, touch_event
+from pilotfish.hosts.shared.tool_hooks import (
+    FeedbackForm,
+    HostEvent,
+    HostTool,
+    OtherEvent,
+    ToolCall,
+    TouchEvent,
+    UnreadEvent,
+    event_as,
+    names_in,
+    touch_event,
+)
 
 TOOLS = {"post_write_code": HostTool("edit", ("file_path",))}
 

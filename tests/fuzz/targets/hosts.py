@@ -5,7 +5,7 @@ import msgspec
 from fuzz.pieces import Pieces
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import dialect_of
-from pilotfish.hosts.shared.dialect import TouchEvent
+from pilotfish.hosts.shared.tool_hooks import TouchEvent
 from support.hosts.dialects import dialect_names
 
 WORDS = (

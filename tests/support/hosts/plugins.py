@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pilotfish.hosts.shared.packaged import read_plugin
+from pilotfish.hosts.shared.hook_settings import read_plugin
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.hosts.real import program
 

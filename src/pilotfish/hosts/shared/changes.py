@@ -2,19 +2,216 @@
 
 Every change starts from the file *without* our part: so `setup` twice is the same as once, and after an update it
 replaces what an earlier version wrote. A file that has our part already, in whatever order, is not changed.
+
+A file is read as it is, and written whole or not at all. A link stays a link: its target is changed, as long as that
+lies where the host's files lie. A link that leads elsewhere is refused, because other people write into a project's
+folder, too (T28). Modes are kept.
+
+A receipt says what `setup` has done to a file: its content before, and a digest of what was written. With a receipt,
+removing our part restores the file byte for byte. Without one, or when the file has been changed since, our part is
+searched for in the text.
 """
 
 import difflib
+import hashlib
+import os
+import stat
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from pilotfish.config.host_trust import receipt_name
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.hosts.edits.edit import unreadable
-from pilotfish.hosts.shared.host_files import HostFile, missing_folders, read_host_file, remove_empty, usual_mode, write
 from pilotfish.hosts.shared.host_spec import WiredFile
-from pilotfish.hosts.shared.receipts import Kept, Receipts, digest
+from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.sanitise import sanitised_lines
+from pilotfish.system.real_path import real_path
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Of a host's file. Claude Code keeps its history in the file that its MCP servers are in, and that may be large."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFile:
+    """A file as it is now."""
+
+    path: str
+    """As the host spells it."""
+    target: str
+    """Its real path: another one where there are links on the way."""
+    content: bytes | None
+    """None: there is no such file."""
+    mode: int | None = None
+
+
+def read_host_file(path: str, within: str) -> HostFile:
+    """Read a file; raises `Refused` for what is not a file, leads out of `within`, or is too large."""
+    target = real_path(path)
+    border = real_path(within)
+    if os.path.commonpath([target, border]) != border:
+        hint = f"It must lead to a file below {border}. Change {target} by hand, or replace the link."
+        raise Refused(Code.OUTSIDE_WORKSPACE, f"{path} leads to {target}", hint=hint)
+    try:
+        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return HostFile(path, target, None)
+    except OSError as error:
+        raise Refused(Code.FILE_UNREADABLE, f"{path} cannot be read: {error.strerror}") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused(Code.NOT_A_FILE, f"{path} is not a file", hint="Move it away, then run setup again.")
+        if status.st_size > MAX_BYTES:
+            raise Refused(Code.LIMIT_EXCEEDED, f"{path} has {status.st_size} bytes, more than {MAX_BYTES}")
+        with open(descriptor, "rb", closefd=False) as file:
+            return HostFile(path, target, file.read(), stat.S_IMODE(status.st_mode))
+    finally:
+        os.close(descriptor)
+
+
+def missing_folders(path: str) -> tuple[str, ...]:
+    """The folders that must be created for a file, the outermost first."""
+    missing: list[str] = []
+    folder = os.path.dirname(path)
+    while not os.path.isdir(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return tuple(missing)
+
+
+def write(target: str, content: bytes | None, mode: int) -> None:
+    """Replace the content atomically, or remove the file for None; raises `Unavailable` when nothing has changed."""
+    try:
+        if content is None:
+            with suppress(FileNotFoundError):
+                os.unlink(target)
+            return
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        _replace(target, content, mode)
+    except OSError as error:
+        raise Unavailable(Code.FILE_UNREADABLE, f"{target} cannot be written: {error.strerror}") from None
+
+
+def remove_empty(folders: Sequence[str]) -> list[str]:
+    """Remove those folders that are empty, the innermost first; returns the others."""
+    for folder in sorted(folders, key=len, reverse=True):
+        with suppress(OSError):
+            os.rmdir(folder)
+    return [folder for folder in folders if os.path.isdir(folder)]
+
+
+def usual_mode(*, executable: bool) -> int:
+    """The mode of a new file under the user's umask."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return (0o777 if executable else 0o666) & ~mask
+
+
+def _replace(target: str, content: bytes, mode: int) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=".pilotfish-", dir=os.path.dirname(target))
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    file: str
+    existed: bool
+    after: str
+    """Digest of what we wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A receipt, and the file as it was before."""
+
+    receipt: Receipt
+    before: bytes | None
+
+
+class Receipts:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def find(self, file: str) -> Kept | None:
+        """The receipt of a file; None when there is none, or none that can be read."""
+        try:
+            with open(self._place(file, "json"), "rb") as written:
+                receipt = decode(written.read(), Receipt)
+            if not receipt.existed:
+                return Kept(receipt, None)
+            with open(self.backup(file), "rb") as kept:
+                return Kept(receipt, kept.read())
+        except (OSError, Malformed):
+            return None
+
+    def backup(self, file: str) -> str:
+        """The copy of the file as it was before."""
+        return self._place(file, "backup")
+
+    def keep(self, file: str, before: bytes | None, after: bytes, made: Sequence[str] = ()) -> None:
+        """Record a change before the file is written; `made` are the folders created for it. Raises `Unavailable`."""
+        receipt = Receipt(file, before is not None, digest(after))
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            if before is not None:
+                _write(self.backup(file), before)
+            _write(self._place(file, "json"), encode(receipt))
+            if made:
+                self.remember(sorted({*self.folders(), *made}))
+        except OSError as error:
+            message = f"cannot write a backup in {self._folder}: {error.strerror}"
+            raise Unavailable(Code.FILE_UNREADABLE, message, hint="Nothing was changed.") from None
+
+    def folders(self) -> tuple[str, ...]:
+        """The folders that `setup` created and that are not empty yet."""
+        try:
+            with open(self._folders, "rb") as written:
+                return decode(written.read(), tuple[str, ...])
+        except (OSError, Malformed):
+            return ()
+
+    def remember(self, folders: Sequence[str]) -> None:
+        if folders:
+            _write(self._folders, encode(list(folders)))
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(self._folders)
+
+    @property
+    def _folders(self) -> str:
+        return os.path.join(self._folder, "folders.json")
+
+    def forget(self, file: str) -> None:
+        for kind in ("json", "backup"):
+            with suppress(FileNotFoundError):
+                os.unlink(self._place(file, kind))
+
+    def _place(self, file: str, kind: str) -> str:
+        return os.path.join(self._folder, f"{receipt_name(file)}.{kind}")
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(path: str, content: bytes) -> None:
+    # Settings hold keys of model providers: no other user may read a copy of them.
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+
 
 MAX_DIFF = 20_000
 """Code points of a shown change; our part of a file has some hundred, and a plugin some thousand."""

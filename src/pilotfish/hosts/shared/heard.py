@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pilotfish.counting import counted
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import PLAIN, dialect_of, load_host
-from pilotfish.hosts.shared.dialect import HostDialect, HostEvent, MomentEvent, OtherEvent, TouchEvent, UnreadEvent
+from pilotfish.hosts.shared.tool_hooks import HostDialect, HostEvent, MomentEvent, OtherEvent, TouchEvent, UnreadEvent
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.sanitise import sanitised
 from pilotfish.service.recent import Recent

@@ -1,17 +1,22 @@
-"""Settings that several hosts share: groups of hooks, an MCP server, a plugin with its settings beside it."""
+"""Settings that several hosts share: groups of hooks, an MCP server, a plugin with its settings beside it.
+
+`setup --advice` adds a skill where a host has skills, else a section of the project's AGENTS.md. Tools that are there
+are not yet used: models reach for grep out of habit. Both texts say in few words when definition, references, rename
+and impact are better. They cost tokens in every conversation, so they are written on request only.
+"""
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from pilotfish.config.jsonc import BadJson
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member, NoHooks
-from pilotfish.hosts.edits.json_text import value_of
-from pilotfish.hosts.edits.whole_file import WholeFile
+from pilotfish.hosts.edits.edit import MarkdownSection, WholeFile
+from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member, NoHooks, value_of
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.packaged import read_plugin
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import languages_by_extension
@@ -120,3 +125,73 @@ def read_setting(path: str, key: str) -> Json:
     except (OSError, UnicodeDecodeError, BadJson):
         return None
     return value.get(key) if isinstance(value, dict) else None
+
+
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plugins")
+
+IMPORT = re.compile(r'^import (type )?\{ (.+) \} from "(.+)";\n', re.MULTILINE)
+
+CLIENT = "../daemon.ts"
+"""The client of the daemon, as plugins import it."""
+
+
+def read_packaged(name: str) -> str:
+    """The text of one, by its path below `plugins`."""
+    with open(os.path.join(FOLDER, name), encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def read_plugin(host: str) -> str:
+    """The plugin of a host and the client of the daemon in one file, since hosts load single files.
+
+    Only the plugin exports: OpenCode takes every export of a file for a plugin.
+    """
+    plugin, client = read_packaged(f"{host}/pilotfish.ts"), read_packaged("daemon.ts")
+    first = IMPORT.search(plugin)
+    assert first is not None
+    head, body = plugin[: first.start()], IMPORT.sub("", plugin[first.start() :])
+    own = re.sub(r"^export ", "", IMPORT.sub("", client), flags=re.MULTILINE)
+    return f"{head}{_merged_imports(plugin, client)}{body.rstrip()}\n\n{own.strip()}\n"
+
+
+def _merged_imports(*texts: str) -> str:
+    """The imports of all texts, each module once."""
+    names: dict[tuple[str, str], set[str]] = {}
+    for text in texts:
+        for is_type, imported, module in IMPORT.findall(text):
+            if module != CLIENT:
+                names.setdefault((module, is_type), set()).update(imported.split(", "))
+    return "".join(
+        f'import {is_type}{{ {", ".join(sorted(imported))} }} from "{module}";\n'
+        for (module, is_type), imported in sorted(names.items(), key=lambda entry: (bool(entry[0][1]), entry[0]))
+    )
+
+
+SKILLS: Mapping[str, tuple[str, str]] = {
+    "amp": (".config/agents", ".agents"),
+    "claude-code": (".claude", ".claude"),
+    "codex": (".agents", ".agents"),
+    "copilot": (".copilot", ".github"),
+    "cursor": (".cursor", ".cursor"),
+    "gemini": (".gemini", ".gemini"),
+    "goose": (".config/agents", ".agents"),
+    "kiro": (".kiro", ".kiro"),
+    "llxprt": (".config/llxprt-code", ".llxprt"),
+    "opencode": (".config/opencode", ".opencode"),
+    "pi": (".pi/agent", ".pi"),
+    "qwen": (".qwen", ".qwen"),
+    "vscode": (".copilot", ".github"),
+}
+"""By host: the folders that `skills` is in, below the home folder and in a project, as its documentation has them."""
+
+
+def advice_files(host: HostSpec, where: Where) -> tuple[WiredFile, ...]:
+    """The files with advice for the model of a host; none for one without skills, in the user's own files."""
+    if host.name in SKILLS:
+        own, project = SKILLS[host.name]
+        folder = where.folder(own, project=project)
+        skill = WholeFile(read_packaged("advice/SKILL.md"))
+        return (folder.file("skills/pilotfish/SKILL.md", skill, optional=True),)
+    if where.is_global or "mcp" not in host.probes:
+        return ()
+    return (where.folder(".").file("AGENTS.md", MarkdownSection(read_packaged("advice/AGENTS.md"))),)

@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from pilotfish.hosts.edits.edit import Edit
-from pilotfish.hosts.shared.dialect import HostDialect
 from pilotfish.hosts.shared.programs import Programs
+from pilotfish.hosts.shared.tool_hooks import HostDialect
 
 SetupScope = Literal["global", "project"]
 

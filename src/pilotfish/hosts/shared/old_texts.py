@@ -4,6 +4,18 @@ Some hosts send the old text itself. The others say what they replaced: then the
 which the caller reads. Every function returns None where the event does not say it, or where the new text does not
 show exactly one place that the edit can have made: a wrong old text would be worse than none.
 A file that the edit created has an empty old text.
+
+Some tools take an `apply_patch` envelope, which says what it does to each file:
+
+    *** Begin Patch
+    *** Update File: src/a.py
+    *** Move to: src/b.py
+    @@
+    -old
+    +new
+    *** End Patch
+
+The text around the envelope (a shell's here-document) is ignored.
 """
 
 import re
@@ -12,8 +24,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
-
-from pilotfish.hosts.shared.patches import ADD, UPDATE, patch_sections
 
 HUNK_HEADER = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+(?P<line>\d+)(?:,(?P<new>\d+))? @@")
 NO_NEWLINE = "\\"
@@ -270,3 +280,63 @@ def _replacement(value: object) -> Replacement | None:
 
 def _members(value: object) -> dict[str, object]:
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+ADD, UPDATE, DELETE, MOVE = "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "
+
+
+class PatchSection(Struct, frozen=True):
+    """The part of an envelope that is about one file."""
+
+    kind: str
+    """`ADD`, `UPDATE` or `DELETE`."""
+    path: str
+    """Where its text is afterwards, as the patch spells it; empty for a file that is deleted."""
+    lines: tuple[str, ...]
+
+    @property
+    def changes_text(self) -> bool:
+        """Whether a file is left with a new text: not when it is deleted, nor when it is only moved."""
+        # A new file may be empty, and its text is new all the same.
+        changed = self.kind == ADD or any(line.startswith(("+", "-")) for line in self.lines)
+        return changed and bool(self.path)
+
+
+def patched_files(patch: str) -> tuple[str, ...]:
+    """The files that a patch leaves with a new text, in its order, each once, as it spells them."""
+    return tuple(dict.fromkeys(section.path for section in patch_sections(patch) if section.changes_text))
+
+
+def only_renames(patch: str) -> bool:
+    """Whether a unified diff, as git writes it, moves a file and leaves its text as it was."""
+    lines = patch.splitlines()
+    return any(line.startswith("rename to ") for line in lines) and not any(line.startswith("@@") for line in lines)
+
+
+def patch_sections(patch: str) -> Iterator[PatchSection]:
+    kind, path = "", ""
+    lines: list[str] = []
+    for line in _inside(patch):
+        header = next((word for word in (ADD, UPDATE, DELETE) if line.startswith(word)), None)
+        if header is not None:
+            if kind:
+                yield PatchSection(kind, path, tuple(lines))
+            kind, path, lines = header, "" if header == DELETE else line[len(header) :].strip(), []
+        elif line.startswith(MOVE):
+            path = line[len(MOVE) :].strip() if path else ""
+        else:
+            lines.append(line)
+    if kind:
+        yield PatchSection(kind, path, tuple(lines))
+
+
+def _inside(patch: str) -> Iterator[str]:
+    inside = False
+    for line in patch.splitlines():
+        if line.strip() == BEGIN:
+            inside = True
+        elif line.strip() == END:
+            inside = False
+        elif inside:
+            yield line

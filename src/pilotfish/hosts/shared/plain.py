@@ -6,16 +6,37 @@
 is `edit` (the default), `write`, `patch` or `read`.
 `texts` may give the new text by file, `before` the text before the edit, `root` the workspace.
 The feedback is printed as it is.
+
+The other dialect is that of hosts whose plugin talks to the daemon itself, for programs that send the same to the hook
+program:
+
+    {"event": "touched", "tool", "args": {…}, "sessionID", "directory"}                      (OpenCode)
+    {"event": "touched", "toolName", "input": {…}, "isError", "session", "cwd"}              (Pi)
+
+Their `event` is `touched` (the default), `began` or `ended`.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
-from pilotfish.hosts.shared.tool_hooks import HostTouchKind, event_as
+from pilotfish.hosts.shared.tool_hooks import (
+    EndEvent,
+    FeedbackForm,
+    HostEvent,
+    HostTools,
+    HostTouchKind,
+    MomentEvent,
+    OtherEvent,
+    StartEvent,
+    ToolCall,
+    TouchEvent,
+    event_as,
+    touch_event,
+)
 
 MOMENTS: Mapping[str, Literal["call", "prompt", "stop"]] = {"called": "call", "prompted": "prompt", "stopping": "stop"}
 
@@ -54,3 +75,47 @@ class PlainDialect:
 
 
 DIALECT = PlainDialect()
+
+
+class PluginEvent(Struct, frozen=True):
+    """The event as it is sent, under the names of either host. Unknown fields are ignored."""
+
+    event: Literal["touched", "began", "ended"] = "touched"
+    tool: str = ""
+    toolName: str = ""  # noqa: N815 -- the host's spelling
+    args: object = None
+    input: object = None
+    isError: bool = False  # noqa: N815 -- the host's spelling
+    sessionID: str = ""  # noqa: N815 -- the host's spelling
+    session: str = ""
+    directory: str | None = None
+    cwd: str | None = None
+
+
+class PluginDialect(Struct, frozen=True):
+    tools: HostTools
+
+    def read(self, event: bytes) -> HostEvent:
+        said = event_as(event, PluginEvent)
+        session, cwd = said.sessionID or said.session, said.directory or said.cwd
+        match said.event:
+            case "began":
+                return StartEvent(session, cwd)
+            case "ended":
+                return EndEvent(session)
+            case "touched":
+                call = ToolCall(said.tool or said.toolName, _without_mention(said.args or said.input))
+                found = touch_event(self.tools, call, FeedbackForm(max_bytes=None))
+                if said.isError or found is None:
+                    return OtherEvent()
+                return replace(found, conversation=session, cwd=cwd)
+
+    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
+        return feedback.encode(errors="replace")
+
+
+def _without_mention(arguments: object) -> object:
+    """The arguments with a path as Pi's tools take it: they ignore an `@` before it, as people mention files."""
+    given = cast("dict[str, object]", arguments) if isinstance(arguments, dict) else dict[str, object]()
+    path = given.get("path")
+    return {**given, "path": path.removeprefix("@")} if isinstance(path, str) else given

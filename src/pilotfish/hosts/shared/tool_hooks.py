@@ -1,4 +1,10 @@
-"""The shape that most hosts share: a hook is told which tool ran, with which arguments, and what came of it.
+"""What a host's hook says and wants to hear: one `HostDialect` per host, all of them run in the daemon.
+
+A dialect is pure. `read` turns the bytes that the host gave to the hook program into one of the events below,
+`written` turns feedback into what the host shows its model.
+
+`ToolHooks` is the shape that most hosts share: a hook is told which tool ran, with which arguments, and what came of
+it.
 
     {"session_id", "cwd", "hook_event_name", "tool_name", "tool_input": {…}, "tool_response": …}
 
@@ -10,26 +16,90 @@ own result stays as the host made it. Only a stop is put off, by the words that 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeVar, cast
+from typing import Literal, Protocol, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import (
-    EndEvent,
-    HostEvent,
-    MomentEvent,
-    OtherEvent,
-    StartEvent,
-    TouchEvent,
-    UnreadEvent,
-    names_in,
-)
-from pilotfish.hosts.shared.old_texts import NONE, old_texts_of
-from pilotfish.hosts.shared.patches import only_renames, patched_files
+from pilotfish.hosts.shared.old_texts import NONE, Undo, old_texts_of, only_renames, patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode
+
+
+class TouchEvent(Struct, frozen=True):
+    """A tool of the host has changed or read files; `touch.kind` says which."""
+
+    touch: Touch
+    conversation: str
+    cwd: str | None = None
+    root: str | None = None
+    event: str = ""
+    """The host's name of the event, where the answer must repeat it."""
+    undos: Mapping[str, Undo] = {}
+    """By path as in the touch: how to get from the new text to the one before, for files without one in the touch."""
+    id: str = ""
+    """What tells this event from every other one of its conversation. A host that loads several of our hook files sends
+    it once for each, and only the first is answered. Empty: the host sends each event once."""
+
+
+class MomentEvent(Struct, frozen=True):
+    """Nothing that is known to have changed a file, but the model can be told something now."""
+
+    moment: Moment
+    conversation: str
+    cwd: str | None = None
+    root: str | None = None
+    event: str = ""
+    id: str = ""
+    """As in `TouchEvent`."""
+
+
+class StartEvent(Struct, frozen=True):
+    """A conversation has begun."""
+
+    conversation: str
+    cwd: str | None = None
+    root: str | None = None
+
+
+class EndEvent(Struct, frozen=True):
+    """A conversation is over; hosts may say so twice."""
+
+    conversation: str
+
+
+class OtherEvent(Struct, frozen=True):
+    """An event that is known, and with which there is nothing to do."""
+
+
+class UnreadEvent(Struct, frozen=True):
+    """An event that is not known, or lacks what is looked for: of a newer host, or of one that nobody has described."""
+
+    name: str = ""
+    keys: tuple[str, ...] = ()
+    """What it has in place of what was looked for; the keys of the event itself where this is empty."""
+    moment: MomentEvent | None = None
+    """What can be done with it all the same."""
+
+
+HostEvent = TouchEvent | MomentEvent | StartEvent | EndEvent | OtherEvent | UnreadEvent
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names in a text; of events there are many, and a line for each would hide the rest of a module."""
+    return frozenset(text.split())
+
+
+class HostDialect(Protocol):
+    def read(self, event: bytes) -> HostEvent:
+        """The host's event; raises `Refused` (`invalid_input`) when it is malformed."""
+        ...
+
+    def written(self, feedback: str, event: str) -> bytes:
+        """What the hook program prints for feedback that is not empty, about the event of that name."""
+        ...
+
 
 MAX_FILES = 100
 """Of one event; of a patch that touches more, the first ones are checked."""

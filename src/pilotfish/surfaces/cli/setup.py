@@ -22,9 +22,8 @@ from pilotfish.surfaces.cli.workspace import root_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pilotfish.hosts.shared.changes import HostFileChange
+    from pilotfish.hosts.shared.changes import HostFileChange, Receipts
     from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Way, Where
-    from pilotfish.hosts.shared.receipts import Receipts
 
 
 class SetupCommand(click.Command):
@@ -89,7 +88,7 @@ def setup(
     It gets hooks after its edits, and tools for its model. Changes are shown first, and a backup is kept.
     """
     from pilotfish.config.places import user_places
-    from pilotfish.hosts.shared.receipts import Receipts
+    from pilotfish.hosts.shared.changes import Receipts
 
     receipts = Receipts(os.path.join(user_places(os.environ).state, "setup"))
     chosen = _chosen_hosts(host, every=every or ((status or repair) and host is None))
@@ -197,15 +196,14 @@ class SetupRun:
 
     def _concerned(self, every: Sequence[HostSpec]) -> list[HostSpec]:
         """To be removed is what is wired, whether its host is installed or not any more."""
-        from pilotfish.hosts.shared.installed import is_installed
+        from pilotfish.hosts.shared.status import is_installed
 
         in_scope = [host for host in every if self._where.scope in host.scopes]
         return [host for host in in_scope if self._remove or is_installed(host, self._where, self._receipts)]
 
     def _plan(self, host: HostSpec) -> HostPlan:
-        from pilotfish.hosts.shared.advice import advice_files
         from pilotfish.hosts.shared.changes import plan_removal, plan_setup
-        from pilotfish.hosts.shared.hook_settings import tools_only
+        from pilotfish.hosts.shared.hook_settings import advice_files, tools_only
 
         if self._way == "lsp" and self._way not in host.ways:
             why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
@@ -315,8 +313,7 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
 
 def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
     """Print which hosts are wired; 1 when one of them does not work."""
-    from pilotfish.hosts.shared.probe import read_unread
-    from pilotfish.hosts.shared.status import check_host
+    from pilotfish.hosts.shared.status import check_host, read_unread
 
     _say_broken_configuration(root_of(root))
     found = [check_host(host, _where(scope, root), receipts) for host in chosen for scope in host.scopes]

@@ -20,8 +20,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pilotfish.api.status import Snapshot
 from pilotfish.errors import Unavailable
-from pilotfish.library.questions import FilePath
-from pilotfish.library.workspace import Workspace
+from pilotfish.library.workspace import FilePath, Workspace
 from pilotfish.library.workspace import open as open_workspace
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.service import System

@@ -9,6 +9,9 @@
 >>> anyio.run(main)
 greeting.py:1:5  def greet(name: str) -> str:
 
+A place is given by file, line and character; by file and `symbol` (`Class.method`), on a line of it where that helps;
+or by `symbol` alone, which is looked up in the whole workspace.
+
 Every answer says how much it can be believed: `answer.meta.state` is `fresh`, `partial`, `stale` or `unavailable`, and
 `answer.meta.reason` says why it is not fresh. It runs on asyncio; `pilotfish.open_blocking` is the same for plain code.
 """
@@ -18,20 +21,39 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
-from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, answer_from, error_of
+from pilotfish.api.answers import (
+    Action,
+    Answer,
+    Changes,
+    DiagnosticsAnswer,
+    Edge,
+    Effort,
+    Exploration,
+    Feedback,
+    HierarchyItem,
+    Hover,
+    Impact,
+    ItemReference,
+    Location,
+    Signature,
+    Symbol,
+    SymbolText,
+    answer_from,
+    error_of,
+)
 from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.config.places import user_places
 from pilotfish.config.schema import TouchKind
 from pilotfish.errors import Refused, Unavailable
-from pilotfish.library.questions import FilePath, Questions
 from pilotfish.model import AbsPath, Position, Severity
-from pilotfish.operations.rows import OperationRow
+from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.operations.tokens import word_at
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
@@ -50,6 +72,16 @@ from pilotfish.system.watching.watcher import sharing_watchers
 
 if TYPE_CHECKING:
     from pilotfish.batch.patches import Judgement, Patch
+
+FilePath = str | os.PathLike[str]
+
+File = FilePath | None
+Number = int | None
+SymbolName = str | None
+
+Locations = tuple[Location, ...]
+
+D = TypeVar("D")
 
 _numbers = itertools.count(1)
 """Tells the client sessions of one process apart."""
@@ -85,7 +117,54 @@ def computer(environment: Mapping[str, str]) -> System:
     return System(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=sharing_watchers())
 
 
-class Workspace(Questions):
+def _at_place(operation: Operation, _data: type[D]):
+    """A method of `Workspace` that asks about a place."""
+
+    async def ask(
+        self: "Workspace",
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
+        *,
+        symbol: SymbolName = None,
+    ) -> Answer[D]:
+        return await self.ask(operation, place(file, line, character, symbol))
+
+    ask.__doc__ = ROWS[operation].description
+    return ask
+
+
+def _along(operation: Operation, item_field: str, _data: type[D]):
+    """A method of `Workspace` that follows a hierarchy, from a place or from an item of an earlier answer."""
+
+    async def ask(
+        self: "Workspace",
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
+        *,
+        symbol: SymbolName = None,
+        item: ItemReference | None = None,
+        limit: Number = None,
+        offset: Number = None,
+    ) -> Answer[D]:
+        handed_back = None if item is None else msgspec.to_builtins(item)
+        more = {item_field: handed_back, "limit": limit, "offset": offset}
+        return await self.ask(operation, place(file, line, character, symbol) | more)
+
+    ask.__doc__ = ROWS[operation].description
+    return ask
+
+
+def place(
+    file: File = None, line: Number = None, character: Number = None, symbol: SymbolName = None
+) -> dict[str, object]:
+    """The fields of a place."""
+    path = None if file is None else os.fspath(file)
+    return {"filePath": path, "line": line, "character": character, "symbol": symbol}
+
+
+class Workspace:
     """A folder with its language servers. Questions may be asked side by side."""
 
     def __init__(self, service: Service, client: ClientSession, shell: System, tasks: TaskGroup) -> None:
@@ -217,6 +296,133 @@ class Workspace(Questions):
     def status(self) -> Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
         return self._service.status(self._client)
+
+    # --- Questions --------------------------------------------------------------------------------------------------
+    # Lines and characters count from 1, and a character is a Unicode code point. No method raises for an error of the
+    # caller, a file or a server: it is in the answer.
+
+    definition = _at_place(Operation.DEFINITION, Locations)
+    """Where a symbol is defined."""
+    declaration = _at_place(Operation.DECLARATION, Locations)
+    """Where a symbol is declared."""
+    type_definition = _at_place(Operation.TYPE_DEFINITION, Locations)
+    """Where the type of a symbol is defined."""
+    hover = _at_place(Operation.HOVER, Hover)
+    """Type and documentation of a symbol."""
+    signature = _at_place(Operation.SIGNATURE, tuple[Signature, ...])
+    """Signatures of the call around a position."""
+    source = _at_place(Operation.SOURCE, tuple[SymbolText, ...])
+    """The whole text of a symbol, or of several: `symbol="load, Class.method"`."""
+    explore = _at_place(Operation.EXPLORE, Exploration)
+    """All about a symbol: type, documentation, text, who uses it."""
+    impact = _at_place(Operation.IMPACT, Impact)
+    """What the uncommitted changes, or a symbol, touch: changed symbols, their users, what is broken now."""
+    incoming_calls = _along(Operation.INCOMING_CALLS, "callHierarchyItem", tuple[Edge, ...])
+    """Who calls a function, and where; `item` is one of an earlier answer."""
+    outgoing_calls = _along(Operation.OUTGOING_CALLS, "callHierarchyItem", tuple[Edge, ...])
+    """What a function calls, and where; `item` is one of an earlier answer."""
+    supertypes = _along(Operation.SUPERTYPES, "typeHierarchyItem", tuple[HierarchyItem, ...])
+    """What a type is derived from; `item` is one of an earlier answer."""
+    subtypes = _along(Operation.SUBTYPES, "typeHierarchyItem", tuple[HierarchyItem, ...])
+    """What is derived from a type; `item` is one of an earlier answer."""
+
+    async def implementation(
+        self,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
+        *,
+        symbol: SymbolName = None,
+        limit: Number = None,
+        offset: Number = None,
+    ) -> Answer[Locations]:
+        """What implements an interface or method."""
+        more = {"limit": limit, "offset": offset}
+        return await self.ask(Operation.IMPLEMENTATION, place(file, line, character, symbol) | more)
+
+    async def references(
+        self,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
+        *,
+        symbol: SymbolName = None,
+        include_declaration: bool = True,
+        limit: Number = None,
+        offset: Number = None,
+    ) -> Answer[Locations]:
+        """Every use of a symbol in the workspace; `meta.total` says how many there are."""
+        more = {"includeDeclaration": include_declaration, "limit": limit, "offset": offset}
+        return await self.ask(Operation.REFERENCES, place(file, line, character, symbol) | more)
+
+    async def symbols(
+        self,
+        file: FilePath,
+        *,
+        depth: Number = None,
+        kinds: str | None = None,
+        limit: Number = None,
+        offset: Number = None,
+    ) -> Answer[tuple[Symbol, ...]]:
+        """Outline of a file without what is local to functions; `kinds` chooses (`class,method`), `all` has locals."""
+        more = {"depth": depth, "kinds": kinds, "limit": limit, "offset": offset}
+        return await self.ask(Operation.DOCUMENT_SYMBOL, place(file) | more)
+
+    async def workspace_symbols(
+        self, query: str, file: File = None, *, kinds: str | None = None, limit: Number = None, offset: Number = None
+    ) -> Answer[tuple[Symbol, ...]]:
+        """Symbols by name in the whole workspace, exact matches first; with a file, at its servers alone."""
+        more = {"query": query, "kinds": kinds, "limit": limit, "offset": offset}
+        return await self.ask(Operation.WORKSPACE_SYMBOL, place(file) | more)
+
+    async def rename(
+        self,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
+        *,
+        new_name: str,
+        symbol: SymbolName = None,
+        apply: bool = False,
+    ) -> Answer[Changes]:
+        """Rename a symbol everywhere: a diff, unless `apply` says to write it."""
+        more = {"newName": new_name, "apply": apply}
+        return await self.ask(Operation.RENAME, place(file, line, character, symbol) | more)
+
+    async def rename_file(self, file: FilePath, new_path: FilePath, *, apply: bool = False) -> Answer[Changes]:
+        """Move a file and let imports follow: a diff, unless `apply` says to do it."""
+        more = {"newPath": os.fspath(new_path), "apply": apply}
+        return await self.ask(Operation.RENAME_FILE, place(file) | more)
+
+    async def edit_symbol(
+        self,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
+        *,
+        edit: Literal["replace", "before", "after", "delete"],
+        symbol: SymbolName = None,
+        text: str | None = None,
+        digest: str | None = None,
+        apply: bool = False,
+    ) -> Answer[Changes]:
+        """Replace or delete a symbol, or insert before or after it: a diff, unless `apply` says to write it."""
+        more = {"edit": edit, "text": text, "digest": digest, "apply": apply}
+        return await self.ask(Operation.EDIT_SYMBOL, place(file, line, character, symbol) | more)
+
+    async def actions(
+        self,
+        file: FilePath,
+        line: int,
+        character: Number = None,
+        *,
+        kind: str | None = None,
+        action: int | str | None = None,
+        apply: bool = False,
+    ) -> Answer[tuple[Action, ...]]:
+        """Quick fixes and refactorings on a line; `action` picks one by number or title and shows what it would do."""
+        more = {"kind": kind, "action": action, "apply": apply}
+        return await self.ask(Operation.CODE_ACTIONS, place(file, line, character) | more)
 
 
 def _client(root: FilePath, cwd: FilePath | None, host: str | None) -> ClientSession:

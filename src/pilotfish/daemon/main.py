@@ -10,8 +10,8 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import closing
 from functools import cache, partial
 from importlib import import_module
 from typing import Never
@@ -28,14 +28,12 @@ from pilotfish.daemon.methods import SocketMethods
 from pilotfish.daemon.settings import Settings, settings_of, watch_trust
 from pilotfish.daemon.tracing import trace
 from pilotfish.ipc.client_sessions import ClientSessions
-from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.messages import About, Attendee
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded, Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Service, System
-from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.mcp import connection as mcp
 from pilotfish.system.clock import current_time
@@ -51,8 +49,8 @@ HANG_UP_SECONDS = 1.5
 DESCRIPTORS = 4096
 """64 servers with five each, 256 clients, watches; far below what makes programs slow that close them all at start."""
 
-BESIDE = {"serve": "pilotfish_http.serve"}
-"""Upgrades that packages beside the core have, and the modules that make them of a `DaemonContext`."""
+LATER = {"lsp": "pilotfish.surfaces.lsp.face", "serve": "pilotfish_http.serve"}
+"""Upgrades that few clients ask for, and the modules that make them of a `DaemonContext`, imported then."""
 
 FAILED = 70
 """The exit code of a fault of ours."""
@@ -96,28 +94,8 @@ def allow_descriptors(wanted: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-async def _answer_words(
-    words: Sequence[str],
-    cwd: str,
-    service: Service,
-    session: Callable[[str], AbstractContextManager[ClientSession]],
-    write: Callable[[bytes, bytes], None],
-) -> int:
-    # The command line is imported when somebody asks.
-    from pilotfish.surfaces.cli.daemon_questions import answer_words
-
-    return await answer_words(words, cwd, service, session, write)
-
-
-async def _serve_lsp(upgraded: Upgraded) -> None:
-    # So is this: few hosts have a client of it.
-    from pilotfish.surfaces.lsp.face import upgrade
-
-    await upgrade(upgraded)
-
-
-def _beside(module: str, context: DaemonContext) -> Upgrade:
-    """The upgrade of a package beside the core, which is imported when a client asks for it."""
+def _later(module: str, context: DaemonContext) -> Upgrade:
+    """The upgrade of a module that is imported when a client asks for it."""
     found = cache(lambda: import_module(module).upgrade_of(context))
 
     async def upgrade(upgraded: Upgraded) -> None:
@@ -138,54 +116,45 @@ class Daemon:
         context = DaemonContext(self._store, self.about, system.clock, system.places.state)
         own: Upgrades = {
             "mcp": mcp.upgrade,
-            "lsp": _serve_lsp,
             "trace": partial(trace, clock=system.clock),
-            **{name: _beside(module, context) for name, module in BESIDE.items()},
+            **{name: _later(module, context) for name, module in LATER.items()},
         }
         self._upgrades: Upgrades = {**own, **(upgrades or {})}
         self._system = system
         self._service = Service(replace(system, memory=self._store), settings.limits)
         self._sessions = ClientSessions(self._service.end, wait_for_process)
-        self._life = Lifetime(self._sessions, settings.idle_seconds)
+        self.life = Lifetime(self._sessions, settings.idle_seconds)
         self._started = current_time()
 
     async def live(self, bounded: Callable[[], None]) -> None:
         """From the first client to the end; `bounded` is called when that begins, and sees to it that it ends."""
         logger.info("started pid=%d socket=%s build=%d", os.getpid(), self._claim.place.socket, BUILD)
-        async with (
-            self._keeping(),
-            self._service.running(),
-            self._sessions.running(),
-            anyio.create_task_group() as tasks,
-        ):
-            methods = SocketMethods(self._service, self._sessions, self, tasks, _answer_words)
+        with closing(self._store):
+            await self._serve(bounded)
+        logger.info("ended why=%s", self.life.why)
+
+    async def _serve(self, bounded: Callable[[], None]) -> None:
+        async with self._service.running(), self._sessions.running(), anyio.create_task_group() as tasks:
+            methods = SocketMethods(self._service, self._sessions, self.life, self.about, tasks)
             acceptor = Acceptor(
                 self._claim, lambda stream, is_full: ClientConnection(stream, methods, self._upgrades, is_full)
             )
             tasks.start_soon(self._handle_signals)
-            tasks.start_soon(self._life.run)
+            tasks.start_soon(self.life.run)
             tasks.start_soon(acceptor.run, tasks)
             tasks.start_soon(self._end_when_gone, acceptor)
             if self._system.watch is not None:
-                tasks.start_soon(watch_trust, self._system.watch, self._system.places, self._reload)
+                tasks.start_soon(
+                    watch_trust, self._system.watch, self._system.places, self._service.workspaces.look_again
+                )
             try:
-                await self._life.ending.wait()
+                await self.life.ending.wait()
             finally:
                 bounded()
                 acceptor.close()
             with anyio.move_on_after(HANG_UP_SECONDS):
-                await acceptor.close_all(f"the daemon is ending: {self._life.why}")
+                await acceptor.close_all(f"the daemon is ending: {self.life.why}")
             tasks.cancel_scope.cancel()
-        logger.info("ended why=%s", self._life.why)
-
-    def met(self, build: int) -> bool:
-        return self._life.met(build)
-
-    def stop(self, why: str) -> None:
-        self._life.stop(why)
-
-    def log_lines(self, count: int) -> tuple[str, ...]:
-        return last_lines(self._claim.place.log, count)
 
     def about(self) -> About:
         servers: dict[str, int] = {}
@@ -199,7 +168,7 @@ class Daemon:
             seconds=current_time() - self._started,
             socket=self._claim.place.socket,
             log=self._claim.place.log,
-            superseded=self._life.superseded,
+            superseded=self.life.superseded,
             sessions=self._attendees(),
             servers=servers,
         )
@@ -217,27 +186,17 @@ class Daemon:
             for session in self._sessions.all()
         )
 
-    @asynccontextmanager
-    async def _keeping(self) -> AsyncGenerator[None]:
-        try:
-            yield
-        finally:
-            self._store.close()
-
     async def _handle_signals(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for number in signals:
-                if self._life.ending.is_set():
+                if self.life.ending.is_set():
                     # The second signal: the supervisors end the servers as soon as this process is gone.
                     logger.warning("ending at once signal=%s", number.name)
                     self._claim.end()
                     os._exit(FAILED)
-                self._life.stop(number.name)
-
-    def _reload(self) -> None:
-        self._service.workspaces.look_again()
+                self.life.stop(number.name)
 
     async def _end_when_gone(self, acceptor: Acceptor) -> None:
         """Nobody can find this daemon any more, and the next client starts another one: two must not run."""
         await acceptor.wait_until_gone(self._system.watch)
-        self._life.stop("its socket or its state folder is gone")
+        self.life.stop("its socket or its state folder is gone")

@@ -6,8 +6,8 @@ can only inspect the daemon, and stop it.
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from anyio.abc import TaskGroup
@@ -17,12 +17,14 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, State, answer_from, error_of
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot, Stats
+from pilotfish.daemon.lifetime import Lifetime
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import host_names
 from pilotfish.hosts.shared.heard import Heard, HeardEvents
 from pilotfish.hosts.shared.old_texts import Undo, old_text
 from pilotfish.hosts.shared.tool_hooks import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
+from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.messages import (
     About,
     CheckCall,
@@ -70,50 +72,17 @@ class MethodContext(Protocol):
         """Send a notification; it leaves before the answer to the call that is being made."""
 
 
-class DaemonControl(Protocol):
-    """What the methods need of the daemon."""
-
-    def met(self, build: int) -> bool:
-        """A client of that build has called; False when it should connect again, to a daemon of its own build."""
-        ...
-
-    def about(self) -> About: ...
-
-    def stop(self, why: str) -> None:
-        """Begin to stop; returns at once."""
-
-    def log_lines(self, count: int) -> tuple[str, ...]: ...
-
-
-class CommandLine(Protocol):
-    """Answers the words of a question with an exit code; `write` prints, to standard output and standard error."""
-
-    async def __call__(
-        self,
-        words: Sequence[str],
-        cwd: str,
-        service: Service,
-        session: Callable[[str], AbstractContextManager[ClientSession]],
-        write: Callable[[bytes, bytes], None],
-    ) -> int: ...
-
-
 class SocketMethods:
-    """All connections share one; `background` owns tasks that no call waits for."""
+    """All connections share one; `tasks` owns those that no call waits for."""
 
     def __init__(
-        self,
-        service: Service,
-        sessions: ClientSessions,
-        daemon: DaemonControl,
-        background: TaskGroup,
-        command_line: CommandLine,
+        self, service: Service, sessions: ClientSessions, life: Lifetime, about: Callable[[], About], tasks: TaskGroup
     ) -> None:
         self.service = service
         self.sessions = sessions
-        self._daemon = daemon
-        self._background = background
-        self._command_line = command_line
+        self._life = life
+        self._about_daemon = about
+        self._background = tasks
         self._warming = 0
         self._heard = HeardEvents()
         self._at_once: Mapping[str, Callable[[Raw, MethodContext], object]] = {
@@ -125,23 +94,26 @@ class SocketMethods:
         self._in_turn: Mapping[str, Callable[[Raw, MethodContext], Awaitable[object]]] = {
             "touched": self._touched,
             "reached": self._reached,
-            "ask": self._ask,
             "check": self._check,
             "tools": self._tools,
-            "status": self._status,
-            "details": self._details,
-            "activity": self._activity,
-            "restart": self._restart,
-            "halt": self._halt,
             "stats": self._stats,
             "about": self._about,
             "logs": self._logs,
             "hook": self._hook,
             "command": self._command,
         }
+        self._in_session: Mapping[str, Callable[[Raw, ClientSession], Awaitable[object]]] = {
+            "ask": self._ask,
+            "status": self._status,
+            "details": self._details,
+            "activity": self._activity,
+            "restart": self._restart,
+            "halt": self._halt,
+        }
+        """Calls of a session, which is in use until they are answered."""
 
     def knows(self, method: str) -> bool:
-        return method in self._at_once or method in self._in_turn
+        return method in self._at_once or method in self._in_turn or method in self._in_session
 
     def is_immediate(self, method: str) -> bool:
         """Whether `answer` does not wait, and the next message waits for it."""
@@ -151,6 +123,10 @@ class SocketMethods:
         """Raises `Failure`."""
         if method in self._at_once:
             return self._at_once[method](params, line)
+        if method in self._in_session:
+            client = _session(line)
+            with self.sessions.using(client):
+                return await self._in_session[method](params, client)
         return await self._in_turn[method](params, line)
 
     # --- The daemon -------------------------------------------------------------------------------------------------
@@ -176,7 +152,7 @@ class SocketMethods:
         if protocol < PROTOCOL:
             message = f"this daemon speaks version {PROTOCOL} of the protocol, the client version {protocol}"
             raise Refused(Code.UPGRADE, message, hint="Restart the program that uses pilotfish: it is out of date.")
-        welcome = self._daemon.met(build)
+        welcome = self._life.met(build)
         if protocol > PROTOCOL or not welcome:
             raise Unavailable(Code.UPGRADE, "this daemon is being replaced by a newer one", hint="Connect again.")
 
@@ -186,42 +162,33 @@ class SocketMethods:
         return ended
 
     async def _about(self, _params: Raw, _line: MethodContext) -> About:
-        return replace(self._daemon.about(), unread=self._heard.lines())
+        return replace(self._about_daemon(), unread=self._heard.lines())
 
     async def _logs(self, params: Raw, _line: MethodContext) -> tuple[str, ...]:
-        return self._daemon.log_lines(min(read_params(params, Logs, Logs()).lines, MAX_LOG_LINES))
+        return last_lines(self._about_daemon().log, min(read_params(params, Logs, Logs()).lines, MAX_LOG_LINES))
 
     def _stop(self, _params: Raw, _line: MethodContext) -> bool:
-        self._daemon.stop("asked to")
+        self._life.stop("asked to")
         return True
 
     # --- The service ------------------------------------------------------------------------------------------------
 
-    async def _status(self, _params: Raw, line: MethodContext) -> Snapshot:
-        client = _session(line)
-        with self.sessions.using(client):
-            found = await self.service.inspect(client)
+    async def _status(self, _params: Raw, client: ClientSession) -> Snapshot:
+        found = await self.service.inspect(client)
         return replace(found, warnings=(*found.warnings, *self._heard.lines()))
 
-    async def _details(self, params: Raw, line: MethodContext) -> tuple[InstanceDetails, ...]:
-        client = _session(line)
-        with self.sessions.using(client):
-            return self.service.details.of(self.service.workspaces.of(client), read_params(params, Named).server)
+    async def _details(self, params: Raw, client: ClientSession) -> tuple[InstanceDetails, ...]:
+        return self.service.details.of(self.service.workspaces.of(client), read_params(params, Named).server)
 
-    async def _activity(self, _params: Raw, line: MethodContext) -> Activity:
-        client = _session(line)
-        with self.sessions.using(client):
-            return activity(self.service, client)
+    async def _activity(self, _params: Raw, client: ClientSession) -> Activity:
+        return activity(self.service, client)
 
-    async def _restart(self, params: Raw, line: MethodContext) -> tuple[Restarted, ...]:
-        client, server = _session(line), read_params(params, Named).server
-        with self.sessions.using(client):
-            return await self.service.control.restart(self.service.workspaces.of(client), server, client.id)
+    async def _restart(self, params: Raw, client: ClientSession) -> tuple[Restarted, ...]:
+        server = read_params(params, Named).server
+        return await self.service.control.restart(self.service.workspaces.of(client), server, client.id)
 
-    async def _halt(self, params: Raw, line: MethodContext) -> tuple[str, ...]:
-        client, server = _session(line), read_params(params, Named).server
-        with self.sessions.using(client):
-            return await self.service.control.halt(self.service.workspaces.of(client), server)
+    async def _halt(self, params: Raw, client: ClientSession) -> tuple[str, ...]:
+        return await self.service.control.halt(self.service.workspaces.of(client), read_params(params, Named).server)
 
     async def _stats(self, _params: Raw, _line: MethodContext) -> Stats:
         return await self.service.details.stats()
@@ -234,15 +201,13 @@ class SocketMethods:
     async def _touched(self, params: Raw, line: MethodContext) -> Feedback:
         return await self._feedback(read_params(params, Touch), _session(line))
 
-    async def _ask(self, params: Raw, line: MethodContext) -> Answer[Any]:
-        client = _session(line)
+    async def _ask(self, params: Raw, client: ClientSession) -> Answer[Any]:
         try:
             asked = question_of(read_params(params, dict[str, object]))
         except Refused as refusal:
             operation = str(read_params(params, dict[str, object]).get("operation", ""))
             return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
-        with self.sessions.using(client):
-            return await self.service.ask(asked, client)
+        return await self.service.ask(asked, client)
 
     async def _check(self, params: Raw, line: MethodContext) -> DiagnosticsAnswer:
         client, call = _session(line), read_params(params, CheckCall)
@@ -297,6 +262,9 @@ class SocketMethods:
         return ""
 
     async def _command(self, params: Raw, line: MethodContext) -> str:
+        # The command line is imported when somebody asks.
+        from pilotfish.surfaces.cli.daemon_questions import answer_words
+
         call = read_params(params, CommandCall)
         self._greet(call.protocol, call.build)
         line.greeted = True
@@ -315,7 +283,7 @@ class SocketMethods:
         def write(output: bytes, error: bytes) -> None:
             line.notify("printed", {"output": output.hex(), "error": error.hex()})
 
-        return str(int(await self._command_line(words, cwd, self.service, session, write)))
+        return str(int(await answer_words(words, cwd, self.service, session, write)))
 
     async def _reached(self, params: Raw, line: MethodContext) -> Feedback:
         return await self._reach(read_params(params, Moment), _session(line))

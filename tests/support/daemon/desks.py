@@ -16,7 +16,6 @@ from pilotfish.daemon.methods import SocketMethods
 from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.messages import About
 from pilotfish.ipc.upgrades import Upgrades
-from pilotfish.surfaces.cli.daemon_questions import answer_words
 from support.daemon.lines import MemoryLine
 from support.servers.scripted import Scenario
 from support.services.several import Ground, service_on
@@ -66,25 +65,6 @@ class Desk:
         return line
 
 
-@dataclass
-class Controls:
-    """The daemon as the methods see it."""
-
-    life: Lifetime
-
-    def met(self, build: int) -> bool:
-        return self.life.met(build)
-
-    def stop(self, why: str) -> None:
-        self.life.stop(why)
-
-    def about(self) -> About:
-        return About(1, 1, 1, 0.0, "socket", "log", self.life.superseded, (), {})
-
-    def log_lines(self, count: int) -> tuple[str, ...]:
-        return ("one", "two", "three")[:count]
-
-
 @asynccontextmanager
 async def desk_on(
     folder: Path,
@@ -100,7 +80,11 @@ async def desk_on(
         sessions = ClientSessions(ground.service.end, pids.gone)
         life = Lifetime(sessions, idle_seconds)
         async with sessions.running(), anyio.create_task_group() as tasks:
-            methods = SocketMethods(ground.service, sessions, Controls(life), tasks, answer_words)
+
+            def about() -> About:
+                return About(1, 1, 1, 0.0, "socket", "log", life.superseded, (), {})
+
+            methods = SocketMethods(ground.service, sessions, life, about, tasks)
             yield Desk(ground, sessions, life, methods, pids, tasks, upgrades or {})
             tasks.cancel_scope.cancel()
 

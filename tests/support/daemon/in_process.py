@@ -76,7 +76,7 @@ async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(daemon.live, lambda: None)
-            yield Alive(root, environment, servers, lambda: daemon.stop("the test says so"))
-            daemon.stop("the test is over")
+            yield Alive(root, environment, servers, lambda: daemon.life.stop("the test says so"))
+            daemon.life.stop("the test is over")
     finally:
         os.close(claim.lock)

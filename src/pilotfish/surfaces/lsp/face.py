@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.ipc.messages import read_params
-from pilotfish.ipc.upgrades import Upgraded
+from pilotfish.ipc.upgrades import DaemonContext, Upgrade
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.rpc import ErrorCode, ResponseError
@@ -41,9 +41,9 @@ MAX_WATCHED = 100
 """Files of one notification that are taken: a client that reports more has changed its branch."""
 
 
-async def upgrade(upgraded: Upgraded) -> None:
-    """Serve a client of the daemon that asked for it."""
-    await serve(upgraded.stream, upgraded.service, upgraded.session)
+def upgrade_of(_: DaemonContext) -> Upgrade:
+    """Serves a client of the daemon that asked for it."""
+    return lambda upgraded: serve(upgraded.stream, upgraded.service, upgraded.session)
 
 
 async def serve(stream: ByteStream, service: Service, open_session: OpenSession) -> None:

@@ -16,10 +16,12 @@ from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
 from pilotfish.service.workspace import Workspace
+from pilotfish.surfaces.cli.project import workspace_of
 from pilotfish.surfaces.cli.terminal.table import table
 from pilotfish.surfaces.cli.workspace import root_of
 from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport, SetupFinding
 from pilotfish.surfaces.doctor.servers import count_languages, language_reports, readiness
+from pilotfish.surfaces.doctor.setup import wiring
 
 MAX_LANGUAGES = 8
 """Lines of languages; the others are counted."""
@@ -126,9 +128,6 @@ def _line(text: str) -> str:
 
 def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:
     """Raises `Refused` when the root is no folder."""
-    from pilotfish.surfaces.cli.project import workspace_of
-    from pilotfish.surfaces.doctor.setup import wiring
-
     workspace, loaded = workspace_of(root, environment)
     return look(workspace, loaded, tuple(wiring(root, environment)))
 

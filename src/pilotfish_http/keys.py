@@ -3,12 +3,17 @@
 The token has 256 bits, is made anew each time the server starts, written to a file that only the user can read, and
 removed at the end. It is sent in a header, never in a URL, an argument or an environment variable (T21). The page gets
 a key of its own, which gives access only to what the page shows, in exchange for a ticket that works once.
+Imports no HTTP package.
 """
 
 import hmac
 import os
 import secrets
 from enum import Enum, auto
+
+from msgspec import Struct
+
+from pilotfish.ipc.upgrades import DaemonContext
 
 BYTES = 32
 
@@ -81,3 +86,18 @@ class AccessKeys:
 
 def _same(given: str, known: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), known.encode())
+
+
+TOKEN_FILE = "http-token"  # noqa: S105 -- its name
+
+
+def token_file(context: DaemonContext) -> str:
+    return os.path.join(context.folder, TOKEN_FILE)
+
+
+class HttpAddress(Struct, frozen=True):
+    """Where it listens. `page` works once."""
+
+    address: str
+    token_file: str
+    page: str

@@ -19,8 +19,8 @@ from pilotfish.ipc.messages import read_params
 from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded
 from pilotfish.protocol.codec import encode
 from pilotfish.system.ports import BrokenPipe, Stalled
-from pilotfish_http.context import HttpAddress
 from pilotfish_http.failures import body_of
+from pilotfish_http.keys import HttpAddress
 
 
 class ServeParams(Struct, frozen=True):

@@ -1,14 +1,17 @@
 """Reads what the panel shows, and restarts and stops servers. Blocking: called in threads."""
 
-import msgspec
+from typing import TypeVar
+
 from msgspec import Struct
 
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Terms
 from pilotfish.surfaces.cli.project import only_project
-from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon, snapshot
+from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon, snapshot
 from pilotfish.surfaces.cli.terminal.table import latency
+
+T = TypeVar("T")
 
 
 class DaemonSource(Struct, frozen=True):
@@ -26,19 +29,11 @@ class DaemonSource(Struct, frozen=True):
 
     def details(self, server: str) -> tuple[InstanceDetails, ...]:
         """Empty without a daemon."""
-        link = running_daemon(self.root, self.terms)
-        if link is None:
-            return ()
-        with link:
-            return msgspec.convert(link.request("details", {"server": server}), tuple[InstanceDetails, ...])
+        return ask_daemon(self.root, "details", tuple[InstanceDetails, ...], self.terms, server=server) or ()
 
     def activity(self) -> Activity:
         """Empty without a daemon."""
-        link = running_daemon(self.root, self.terms)
-        if link is None:
-            return Activity()
-        with link:
-            return msgspec.convert(link.request("activity", {}), Activity)
+        return ask_daemon(self.root, "activity", Activity, self.terms) or Activity()
 
     def log(self, server: str) -> tuple[str, ...]:
         """Its standard error, then its log messages, for each root."""
@@ -46,18 +41,17 @@ class DaemonSource(Struct, frozen=True):
 
     def restart(self, server: str) -> str:
         """Restart a server, and return a line about the outcome."""
-        outcomes = msgspec.convert(self._request("restart", server), tuple[Restarted, ...])
+        outcomes = self._command("restart", tuple[Restarted, ...], server)
         failed = next((one.error for one in outcomes if one.error), None)
         took = max((one.duration_ms for one in outcomes), default=0)
         return f"{server}: {failed}" if failed else f"{server} restarted in {latency(took)}"
 
     def stop(self, server: str) -> str:
-        stopped = self._request("halt", server)
+        stopped = self._command("halt", list[str], server)
         return f"{server} stopped; it starts again when needed" if stopped else f"{server} was not running"
 
-    def _request(self, method: str, server: str) -> object:
-        link = running_daemon(self.root, self.terms)
-        if link is None:
+    def _command(self, method: str, shape: type[T], server: str) -> T:
+        answer = ask_daemon(self.root, method, shape, self.terms, server=server)
+        if answer is None:
             raise Unavailable(Code.NOT_FOUND, NOT_RUNNING)
-        with link:
-            return link.request(method, {"server": server})
+        return answer

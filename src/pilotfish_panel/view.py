@@ -24,9 +24,8 @@ from pilotfish.api.status import (
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
-from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.cli.terminal.status_text import WORDS, alive_facts, relative, totals_line, trouble
-from pilotfish.surfaces.cli.terminal.table import cut, duration, latency, memory
+from pilotfish.surfaces.cli.terminal.table import columns, cut, duration, latency, memory
 from pilotfish_panel.state import Panel, RestartServer, selected, visible
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.surfaces.cli.terminal.columns import TAB, Pointed, pointed, width
+from pilotfish.surfaces.cli.terminal.table import TAB, Pointed, columns, pointed
 
 pytestmark = pytest.mark.proves("CLI-1")
 
@@ -12,7 +12,7 @@ ROOM = 60
 
 
 @pytest.mark.parametrize(
-    ("text", "columns"),
+    ("text", "taken"),
     [
         pytest.param("abc", 3, id="letters"),
         pytest.param("é", 1, id="one letter"),
@@ -28,8 +28,8 @@ ROOM = 60
         pytest.param("", 0, id="nothing"),
     ],
 )
-def test_a_text_takes_as_many_columns_as_a_terminal_gives_it(text: str, columns: int) -> None:
-    assert width(text) == columns
+def test_a_text_takes_as_many_columns_as_a_terminal_gives_it(text: str, taken: int) -> None:
+    assert columns(text) == taken
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ CHARACTERS = st.sampled_from("ab \t漢😀e\u0301\x1b\x07\u202e;👩\u200d")
 @given(st.text(CHARACTERS, max_size=40), st.integers(0, 45), st.integers(0, 45), st.integers(8, 50))
 def test_whatever_the_line_it_fits_and_moves_no_cursor(line: str, one: int, other: int, room: int) -> None:
     mark = pointed(line, min(one, other), max(one, other), room)
-    assert width(mark.source) <= room
+    assert columns(mark.source) <= room
     assert not set(mark.source) & set("\t\x1b\x07\u202e\r\n")
-    assert mark.carets.lstrip(" ") == "^" * max(1, width(mark.marked))
-    assert len(mark.carets) - len(mark.carets.lstrip(" ")) == width(mark.before)
+    assert mark.carets.lstrip(" ") == "^" * max(1, columns(mark.marked))
+    assert len(mark.carets) - len(mark.carets.lstrip(" ")) == columns(mark.before)
 
 
 @given(st.text(st.sampled_from("ab\t"), max_size=30), st.integers(0, 30))

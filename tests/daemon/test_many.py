@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import anyio
 import pytest
 
-from pilotfish.daemon import accept as door_module
+from pilotfish.daemon import connection as door_module
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.ipc.rendezvous import DaemonPlace, connect
 from support.daemon.in_process import Alive, alive

@@ -22,7 +22,7 @@ OF_OURS = {
     "protocol/codec.py",
     "servers/catalogue.py",
     "service/changes/journal.py",
-    "surfaces/cli/logs.py",
+    "surfaces/cli/one_server.py",
 }
 """What reads files of ours, of the user or of a host, or messages."""
 

@@ -14,10 +14,11 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.edits.diffs import unified
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.wire import WirePosition
-from pilotfish.surfaces.lsp.documents import OpenDocuments
-from pilotfish.surfaces.lsp.messages import ChangeParams, InitializeParams
 from pilotfish.surfaces.lsp.shapes import (
+    ChangeParams,
     FilePlaces,
+    InitializeParams,
+    OpenDocuments,
     hover,
     position_in,
     symbol_list,

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from pilotfish.surfaces.daemon_stream import DaemonStream
-from pilotfish.surfaces.mcp.lasting import LOST, LastingConnection
+from pilotfish.surfaces.mcp.proxy import LOST, LastingConnection
 from support.clients.raw_mcp import initialize, request
 from support.clients.wires import MemoryWire
 

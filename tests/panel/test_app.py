@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from pilotfish.api.status import Activity, FileReport, InstanceDetails, Said, ServerRow, Snapshot
 from pilotfish.errors import Code, Unavailable
-from pilotfish.surfaces.cli.terminal.columns import width as columns
+from pilotfish.surfaces.cli.terminal.table import columns
 from pilotfish_panel.app import FRAME, PanelApp
 from pilotfish_panel.source import DaemonSource
 from support.daemon.homes import DaemonHome, daemon_home

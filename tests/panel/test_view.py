@@ -18,7 +18,7 @@ from pilotfish.api.status import (
     InstanceDetails,
     Said,
 )
-from pilotfish.surfaces.cli.terminal.columns import width as columns
+from pilotfish.surfaces.cli.terminal.table import columns
 from pilotfish_panel.state import Panel, RestartServer
 from pilotfish_panel.verb import summary
 from pilotfish_panel.view import lines_of

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotfish.surfaces.cli.project import only_project
-from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.cli.terminal.status_text import status_lines
-from pilotfish.surfaces.cli.terminal.table import duration, latency, memory
+from pilotfish.surfaces.cli.terminal.table import columns, duration, latency, memory
 from support.services.snapshots import active, broken, disabled, idle, snapshot, starting, unavailable
 
 pytestmark = pytest.mark.proves("TUI-2")

@@ -10,8 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from pilotfish.surfaces.cli.logs import logs, trace
-from pilotfish.surfaces.cli.restart import restart, stop
+from pilotfish.surfaces.cli.one_server import logs, restart, stop, trace
 from pilotfish.surfaces.cli.status import stats, status
 from support.daemon.homes import DaemonHome
 from support.process_tree import alive

@@ -19,9 +19,8 @@ from typing import Never
 import anyio
 from msgspec.structs import replace
 
-from pilotfish.daemon.accept import Acceptor
 from pilotfish.daemon.claim import DaemonClaim
-from pilotfish.daemon.connection import ClientConnection
+from pilotfish.daemon.connection import Acceptor, ClientConnection
 from pilotfish.daemon.lifetime import Lifetime, wait_for_process
 from pilotfish.daemon.logs import LogFile
 from pilotfish.daemon.methods import SocketMethods

@@ -12,7 +12,7 @@
   as one.
 - After a tool that failed there is another event, `PostToolUseFailure`.
 - It tries MCP of 2026-07-28 first and, when that is not answered in time, an older one on the same connection
-  (`surfaces/mcp/eras.py`). Its model sees our tools as `pilotfish-NAME`.
+  (`surfaces/mcp/streams.py`). Its model sees our tools as `pilotfish-NAME`.
 - Timeouts: seconds.
 - Its LSP client opens a file, asks and closes it again around each question of its model; it shows no diagnostics.
 - Hooks and MCP servers of a project are used only in a folder that the person trusts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
@@ -11,6 +11,8 @@ from pilotfish.surfaces.cli.workspace import asking_host, root_of
 
 if TYPE_CHECKING:
     from pilotfish.api.status import Snapshot
+
+T = TypeVar("T")
 
 NOT_RUNNING = "No daemon is running: servers start with the first edit or question."
 
@@ -30,17 +32,23 @@ def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
     return connect(Introduction(os.getcwd(), os.path.abspath(root_of(root)), asking_host()), terms)
 
 
-def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bool]:
-    """Every server of the workspace, and whether a daemon runs. Without one, what the configuration says."""
+def ask_daemon(root: str | None, method: str, shape: type[T], terms: Terms | None = None, **params: object) -> T | None:
+    """What the daemon says about the workspace; None when no daemon runs."""
     import msgspec
-
-    from pilotfish.api.status import Snapshot
 
     link = running_daemon(root, terms)
     if link is None:
-        return idle_snapshot(os.path.abspath(root_of(root))), False
+        return None
     with link:
-        return msgspec.convert(link.request("status"), Snapshot), True
+        return msgspec.convert(link.request(method, params), shape)
+
+
+def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bool]:
+    """Every server of the workspace, and whether a daemon runs. Without one, what the configuration says."""
+    from pilotfish.api.status import Snapshot
+
+    found = ask_daemon(root, "status", Snapshot, terms)
+    return (idle_snapshot(os.path.abspath(root_of(root))), False) if found is None else (found, True)
 
 
 def idle_snapshot(root: str) -> Snapshot:

@@ -20,18 +20,21 @@ from pilotfish.protocol.wire import JsonObject, TextDocumentPositionParams
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.lsp import shapes
-from pilotfish.surfaces.lsp.documents import UNSAVED, OpenDocuments
-from pilotfish.surfaces.lsp.messages import (
+from pilotfish.surfaces.lsp.shapes import (
     HIERARCHY,
     QUESTIONS,
+    UNSAVED,
     DocumentParams,
+    FilePlaces,
     ItemParams,
+    OpenDocuments,
     QueryParams,
     QuestionParams,
     RenameParams,
     document_path,
+    paths_in,
+    position_in,
 )
-from pilotfish.surfaces.lsp.shapes import FilePlaces, paths_in, position_in
 
 _Render = Callable[[Any, FilePlaces], object]
 

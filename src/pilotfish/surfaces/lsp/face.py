@@ -22,16 +22,16 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel, MethodTable, NotificationTable, Notify
 from pilotfish.surfaces.lsp.answers import METHODS, LspAnswers
-from pilotfish.surfaces.lsp.documents import OpenDocuments
-from pilotfish.surfaces.lsp.messages import (
+from pilotfish.surfaces.lsp.publish import Publisher
+from pilotfish.surfaces.lsp.shapes import (
     DELETED,
     INITIALIZE_RESULT,
     ChangeParams,
     DocumentParams,
     InitializeParams,
+    OpenDocuments,
     document_path,
 )
-from pilotfish.surfaces.lsp.publish import Publisher
 from pilotfish.system.ports import ByteStream
 from pilotfish.system.tasks import owned_tasks
 

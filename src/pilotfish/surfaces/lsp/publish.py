@@ -21,8 +21,7 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import Notify
 from pilotfish.surfaces.lsp.answers import read_places
-from pilotfish.surfaces.lsp.documents import UNSAVED, OpenDocuments
-from pilotfish.surfaces.lsp.shapes import diagnostics
+from pilotfish.surfaces.lsp.shapes import UNSAVED, OpenDocuments, diagnostics
 from pilotfish.system.real_path import real_path
 
 logger = logging.getLogger(__name__)

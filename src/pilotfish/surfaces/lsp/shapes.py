@@ -1,14 +1,22 @@
-"""Our answers in the words of the language server protocol. Pure.
+"""What a client says, what it has open, and our answers in the words of the language server protocol. Pure.
 
 Ours count lines and code points from 1, the protocol counts from 0, and characters in UTF-16 units; so the text of each
 file is at hand. A file outside the workspace is never read, and its characters are the server's own already.
+
+Fields of a client's messages that we do not use are not read, and whatever may be absent has a default. Our answer to
+`initialize` is the same to every client: texts are synchronised whole, because they are only compared with the disk.
+
+The documents that a client has open are compared with the disk, from which all answers come. Coding agents write a file
+and then report its text, so the two agree; a text editor reports text that nobody has saved, about which we know
+nothing. One report that differs may be a file that is written at this moment; from the second one on the client is told
+that this is not for editors.
 """
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct, to_builtins
+from msgspec import Raw, Struct, to_builtins
 
 from pilotfish.api.answers import (
     Changes,
@@ -21,6 +29,7 @@ from pilotfish.api.answers import (
     Location,
     Symbol,
 )
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME
@@ -28,7 +37,11 @@ from pilotfish.operations.symbols import KINDS
 from pilotfish.protocol.positions import Text, position_from_wire, position_to_wire, range_to_wire
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import (
+    ContentChange,
     JsonObject,
+    TextDocumentIdentifier,
+    TextDocumentPositionParams,
+    Wire,
     WireDiagnostic,
     WireHierarchyItem,
     WireLocation,
@@ -39,6 +52,166 @@ from pilotfish.protocol.wire import (
     WireTextEdit,
 )
 from pilotfish.sanitise import sanitised
+from pilotfish.version import VERSION
+
+QUESTIONS: Mapping[str, Operation] = {
+    "textDocument/definition": Operation.DEFINITION,
+    "textDocument/declaration": Operation.DECLARATION,
+    "textDocument/typeDefinition": Operation.TYPE_DEFINITION,
+    "textDocument/implementation": Operation.IMPLEMENTATION,
+    "textDocument/references": Operation.REFERENCES,
+    "textDocument/hover": Operation.HOVER,
+    "textDocument/prepareCallHierarchy": Operation.PREPARE_CALLS,
+}
+"""Requests about a position in a document."""
+
+DELETED = 3
+"""`FileChangeType.Deleted`."""
+
+HIERARCHY: Mapping[str, Operation] = {
+    "callHierarchy/incomingCalls": Operation.INCOMING_CALLS,
+    "callHierarchy/outgoingCalls": Operation.OUTGOING_CALLS,
+}
+"""Requests about an item that we gave."""
+
+
+WHOLE_TEXT = 1
+"""`TextDocumentSyncKind.Full`."""
+
+INITIALIZE_RESULT: JsonObject = {
+    "capabilities": {
+        "positionEncoding": "utf-16",
+        "textDocumentSync": {"openClose": True, "change": WHOLE_TEXT, "save": {"includeText": False}},
+        "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": True},
+        "definitionProvider": True,
+        "declarationProvider": True,
+        "typeDefinitionProvider": True,
+        "implementationProvider": True,
+        "referencesProvider": True,
+        "hoverProvider": True,
+        "documentSymbolProvider": True,
+        "workspaceSymbolProvider": True,
+        "callHierarchyProvider": True,
+        "renameProvider": {"prepareProvider": True},
+    },
+    "serverInfo": {"name": "pilotfish", "version": VERSION},
+}
+
+
+class InitializeParams(Wire, frozen=True):
+    root_uri: str | None = None
+    root_path: str | None = None
+    workspace_folders: list[TextDocumentIdentifier] | None = None
+    """Of a folder we read what we read of a document: its address."""
+
+    @property
+    def root(self) -> AbsPath | None:
+        """The first folder that the client names; None where it names none."""
+        named = [self.root_uri, *(folder.uri for folder in self.workspace_folders or ())]
+        found = next((path for uri in named if uri and (path := path_of(uri)) is not None), None)
+        return found or (AbsPath(self.root_path) if self.root_path else None)
+
+
+class DocumentParams(Wire, frozen=True):
+    text_document: TextDocumentIdentifier
+
+
+class ChangeParams(DocumentParams, frozen=True):
+    content_changes: tuple[ContentChange, ...] = ()
+
+    @property
+    def whole_text(self) -> str | None:
+        """The text of the document now; None from a client that sends parts of it, which we do not ask for."""
+        last = self.content_changes[-1] if self.content_changes else None
+        return None if last is None or last.range is not None else last.text
+
+
+class ReferenceContext(Wire, frozen=True):
+    include_declaration: bool = True
+
+
+class QuestionParams(TextDocumentPositionParams, frozen=True):
+    context: ReferenceContext = ReferenceContext()
+
+
+class RenameParams(TextDocumentPositionParams, frozen=True):
+    new_name: str = ""
+
+
+class QueryParams(Wire, frozen=True):
+    query: str = ""
+
+
+class GivenItem(Wire, frozen=True):
+    """An item of a call hierarchy: what we need of it is what we put into `data`."""
+
+    data: Raw = Raw(b"null")
+
+
+class ItemParams(Wire, frozen=True):
+    item: GivenItem
+
+
+def document_path(uri: str) -> AbsPath:
+    """The file of a document. Raises `Refused` for a document that is none."""
+    path = path_of(uri)
+    if path is None:
+        raise Refused(Code.INVALID_INPUT, f"only files are served, and this is none: {uri}")
+    return path
+
+
+PATIENCE = 2
+"""Reports in a row that may differ from the disk before the client is told."""
+
+UNSAVED = (
+    "{name} has text that is not on disk. `pilotfish lsp` serves coding agents: it answers from the files on disk and "
+    "does not check unsaved text. Save the file, or use the language server itself in this editor."
+)
+
+
+class OpenDocument(Struct):
+    text: str | None = None
+    """As the client reported it last; None where it reported a part only."""
+    differing: int = 0
+    """How many reports in a row were not what is on disk."""
+
+
+class OpenDocuments:
+    def __init__(self) -> None:
+        self._open: dict[AbsPath, OpenDocument] = {}
+
+    def report(self, path: AbsPath, text: str | None) -> None:
+        """The client says what a document holds."""
+        self._open.setdefault(path, OpenDocument()).text = text
+
+    def close(self, path: AbsPath) -> None:
+        self._open.pop(path, None)
+
+    def is_saved(self, path: AbsPath, on_disk: str | None) -> bool:
+        """Whether the client's text is the one on disk, as far as it is known. None: there is no such file."""
+        known = self._open.get(path)
+        return known is None or known.text is None or (on_disk is not None and _same(known.text, on_disk))
+
+    def compare(self, path: AbsPath, on_disk: str | None) -> bool:
+        """After a report: whether it is saved. Counts those that are not."""
+        saved = self.is_saved(path, on_disk)
+        if path in self._open:
+            self._open[path].differing = 0 if saved else self._open[path].differing + 1
+        return saved
+
+    def is_to_be_told(self, path: AbsPath) -> bool:
+        """Whether the client is told now that its text is not served: once, until it is saved."""
+        return path in self._open and self._open[path].differing == PATIENCE
+
+
+def _same(one: str, other: str) -> bool:
+    """Byte-order marks and line endings are the editor's business."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
 
 SEVERITIES = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 

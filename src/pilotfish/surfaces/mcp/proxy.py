@@ -2,29 +2,202 @@
 
 The program copies messages to and from the daemon, which has the SDK and the language servers, and imports neither. It
 ends when the host does. Without a daemon, it serves in its own process.
+
+The connection of a host outlives the daemon behind it. Many hosts start an MCP server once in a session: when it ends,
+its tools are gone until the next one. So the program that the host started stays when the daemon stops or crashes, and
+connects to a new one with the next message. Nothing is started before that: a daemon that was stopped on purpose stays
+stopped.
+
+MCP over standard streams has one JSON message on a line, of which the method and the id are read here. A new daemon is
+introduced to the host with the host's own `initialize`; what the old one still owed is answered with an error.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-from msgspec import to_builtins
+import msgspec
+from msgspec import Struct, to_builtins
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.daemon_stream import open_upgraded
-from pilotfish.surfaces.mcp.lasting import LastingConnection
+from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded
 from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
+from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
     from pilotfish.service.workspaces import ClientSession
-    from pilotfish.system.ports import ByteStream
+
+
+Id = int | str
+
+INTERNAL_ERROR = -32603
+"""JSON-RPC's code for a fault of the server."""
+
+MAX_HALF = 4 * 1024 * 1024
+"""Bytes of a message that is kept until its end: the daemon refuses a longer one."""
+
+LOST = "The daemon of Pilotfish ended before it answered. Ask again: the next call starts a new one."
+
+
+class MessageHead(Struct, frozen=True):
+    """What is read of a message."""
+
+    id: Id | None = None
+    method: str | None = None
+
+
+class HostRecord:
+    """What a host has said as far as a new daemon, or the host itself, must hear of it."""
+
+    def __init__(self) -> None:
+        self._opening: list[bytes] = []
+        """`initialize`, and the notification that follows its answer."""
+        self._owed: dict[Id, None] = {}
+        """Requests without an answer."""
+        self.half = b""
+        """The beginning of a message whose end has not come yet."""
+
+    def said(self, data: bytes) -> None:
+        """The host has sent this."""
+        *lines, self.half = (self.half + data).split(b"\n") if b"\n" in data else (self.half + data,)
+        if len(self.half) > MAX_HALF:
+            self.half = b""
+        for line in lines:
+            message = _head(line)
+            if message.method == "initialize":
+                self._opening = [line]
+            elif message.method == "notifications/initialized":
+                self._opening = [*self._opening[:1], line]
+            if message.method is not None and message.id is not None:
+                self._owed[message.id] = None
+
+    def heard(self, line: bytes) -> None:
+        """The host was sent this line."""
+        message = _head(line)
+        if message.method is None and message.id is not None:
+            self._owed.pop(message.id, None)
+
+    def lost_answers(self) -> bytes:
+        """Errors for all that the host waits for, which it then does no more."""
+        error = {"code": INTERNAL_ERROR, "message": LOST}
+        lines = [msgspec.json.encode({"jsonrpc": "2.0", "id": id_, "error": error}) + b"\n" for id_ in self._owed]
+        self._owed.clear()
+        return b"".join(lines)
+
+    async def introduce(self, daemon: WholeLines) -> None:
+        """Say to a new daemon what the host said first; the host has had the answer from the old one."""
+        if self._opening:
+            await daemon.stream.send(self._opening[0] + b"\n")
+            wanted = _head(self._opening[0]).id
+            while (line := await daemon.next()) and _head(line).id != wanted:
+                pass
+            await daemon.stream.send(b"".join(line + b"\n" for line in self._opening[1:]))
+        await daemon.stream.send(self.half)
+
+
+class WholeLines:
+    """The lines of a stream."""
+
+    def __init__(self, stream: DaemonStream) -> None:
+        self.stream = stream
+        self._lines: list[bytes] = []
+        self._rest = b""
+
+    async def next(self) -> bytes:
+        """The next line without its end; empty at the end of the stream. What is no whole line then is dropped."""
+        while not self._lines:
+            data = await self.stream.receive()
+            if not data:
+                return b""
+            parts = (self._rest + data).split(b"\n") if b"\n" in data else [self._rest + data]
+            self._rest = parts.pop()
+            self._lines = [part for part in parts[::-1] if part.strip()]
+        return self._lines.pop()
+
+
+class LastingConnection:
+    def __init__(self, host: ByteStream, connect: Callable[[], AbstractAsyncContextManager[DaemonStream]]) -> None:
+        """`connect` opens a connection to the daemon, and starts one if none runs. Raises a `Failure`."""
+        self._host = host
+        self._connect = connect
+        self._record = HostRecord()
+        self.began = False
+        """Whether a daemon was connected: from then on the host may have been heard."""
+
+    async def serve(self) -> None:
+        """Carry messages until the host ends."""
+        first = b""
+        while True:
+            async with self._connect() as stream:
+                daemon = WholeLines(stream)
+                if self.began:
+                    await self._record.introduce(daemon)
+                self.began = True
+                if await self._carry(first, daemon):
+                    return
+            try:
+                await self._host.send(self._record.lost_answers())
+                first = await self._host.receive()
+            except (BrokenPipe, Stalled):
+                return
+            if not first:
+                return
+
+    async def _carry(self, first: bytes, daemon: WholeLines) -> bool:
+        """Carry messages both ways until either side ends; whether it was the host."""
+        ended = False
+        async with owned_tasks() as tasks:
+
+            async def back() -> None:
+                nonlocal ended
+                ended = await self._to_host(daemon)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(back)
+            if await self._from_host(first, daemon.stream):
+                ended = True
+                await daemon.stream.end_sending()
+                tasks.cancel_scope.deadline = current_time() + DRAIN_SECONDS
+        return ended
+
+    async def _from_host(self, first: bytes, daemon: ByteStream) -> bool:
+        """Whether the host has ended; False when the daemon has."""
+        data = first or await self._host.receive()
+        while data:
+            self._record.said(data)
+            try:
+                await daemon.send(data)
+            except (BrokenPipe, Stalled):
+                return False
+            data = await self._host.receive()
+        return True
+
+    async def _to_host(self, daemon: WholeLines) -> bool:
+        """Whether the host has ended; False when the daemon has."""
+        while line := await daemon.next():
+            self._record.heard(line)
+            try:
+                await self._host.send(line + b"\n")
+            except (BrokenPipe, Stalled):
+                return True
+        return False
+
+
+def _head(line: bytes) -> MessageHead:
+    try:
+        return msgspec.json.decode(line, type=MessageHead)
+    except (msgspec.DecodeError, UnicodeError):
+        return MessageHead()
 
 
 def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:

@@ -3,10 +3,15 @@
 One connection has one `Server`, its own client sessions and its own limits. Cancelling a call cancels the question down
 to the language server; the end of the connection ends its sessions. This is the one place where an exception becomes an
 answer of this protocol. Only modules of this folder import the SDK, and only `connection.serve` imports this one.
+
+While a call waits, notifications say how many files were checked, which server is starting, which is indexing. They are
+sent every second, not per event: a client that gave a token wants a sign of life, and many extend their own time limit
+with each. The text is ours; a server's own titles are not repeated.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, cast
@@ -23,21 +28,21 @@ from pilotfish.api.answers import Answer, Feedback, of_severities
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.effective import Config
 from pilotfish.config.schema import SAME_SEVERITIES, TouchKind
+from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
+from pilotfish.pool.plan import Starting
 from pilotfish.protocol.codec import encode
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp.eras import serve_eras
 from pilotfish.surfaces.mcp.options import McpOptions
-from pilotfish.surfaces.mcp.progress import reporting
 from pilotfish.surfaces.mcp.prompts import listed_prompts, prompt_of
 from pilotfish.surfaces.mcp.roots import ClientRoots
-from pilotfish.surfaces.mcp.streams import IncomingMessages, OutgoingMessages, message_streams
+from pilotfish.surfaces.mcp.streams import IncomingMessages, OutgoingMessages, message_streams, serve_eras
 from pilotfish.surfaces.mcp.tools import (
     HOOK,
     INSTRUCTIONS,
@@ -49,10 +54,64 @@ from pilotfish.surfaces.mcp.tools import (
     result,
     text_result,
 )
+from pilotfish.system.clock import current_time
 from pilotfish.system.ports import ByteStream
+from pilotfish.system.tasks import owned_tasks
 from pilotfish.version import VERSION
 
 logger = logging.getLogger(__name__)
+
+
+PERIOD_SECONDS = 1.0
+"""Between two notifications. A call that is answered sooner needs none."""
+
+
+class CallProgress:
+    """How far a call has come, where it is about many files."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def checked(self, done: int, total: int) -> None:
+        self.text = f"checked {done} of {counted(total, 'file')}"
+
+
+@asynccontextmanager
+async def reporting(
+    context: ServerRequestContext[Any], service: Service, client: ClientSession
+) -> AsyncGenerator[CallProgress]:
+    """Send progress for as long as the block lasts, if the client asked for it."""
+    progress = CallProgress()
+    if not context.meta or context.meta.get("progress_token") is None:
+        yield progress
+        return
+    async with owned_tasks() as tasks:
+        tasks.start_soon(_report, context, service, client, progress)
+        yield progress
+        tasks.cancel_scope.cancel()
+
+
+def waiting_for(service: Service, client: ClientSession) -> str:
+    """Why there is no answer yet."""
+    workspace = service.workspaces.of(client)
+    ours = {key.server: entry for key, entry in service.pool.entries().items() if workspace.holds(key.root)}
+    starting = [f"{server} is starting" for server, entry in ours.items() if isinstance(entry.slot, Starting)]
+    working = [
+        f"{server} is indexing" for server, entry in ours.items() if entry.session and entry.session.readiness.busy
+    ]
+    return "; ".join(sorted([*starting, *working])) or "waiting for the language servers"
+
+
+async def _report(
+    context: ServerRequestContext[Any], service: Service, client: ClientSession, progress: CallProgress
+) -> None:
+    started = current_time()
+    while True:
+        await anyio.sleep(PERIOD_SECONDS)  # noqa: TID251 -- a sign of life has a period; no answer waits for it
+        elapsed, waiting = current_time() - started, waiting_for(service, client)
+        message = f"{progress.text}; {waiting}" if progress.text else waiting
+        await context.session.report_progress(round(elapsed, 3), message=message)
+
 
 MAX_AT_ONCE = 16
 """Calls of one client that run at once; the others wait, so that one client cannot occupy all servers."""

@@ -19,7 +19,7 @@ from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
 from pilotfish.operations.render import place_text, rest_line, state_line, text_of
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
-from pilotfish.surfaces.cli.terminal.columns import pointed
+from pilotfish.surfaces.cli.terminal.table import pointed
 
 INDENT = "  "
 SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "information": "blue", "hint": "bright_black"}

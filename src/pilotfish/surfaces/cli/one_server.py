@@ -1,6 +1,6 @@
-"""`pilotfish logs [SERVER]` and `pilotfish trace SERVER`: what a server or the daemon wrote, and messages as they pass.
+"""`pilotfish logs [SERVER]`, `trace SERVER`, `restart SERVER`, `stop SERVER`: what one server does in this workspace.
 
-Both ask the daemon that runs, and never start one.
+All ask the daemon that runs, and never start one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ from pilotfish.surfaces.cli.workspace import host_option, json_option, root_opti
 if TYPE_CHECKING:
     import socket
 
+
 MAX_LINE = 8000
 """Code points of one line: a traceback."""
+
+MAX_OUTCOME = 2000
+"""Code points of a folder, and of the error of a server that does not start."""
 
 MAX_TRACE_LINE = 500
 MAX_TRACE_BODY = 5000
@@ -88,18 +92,14 @@ def _daemon_log(count: int) -> list[str]:
 
 
 def _server_log(server: str, count: int, root: str | None) -> list[str]:
-    import msgspec
-
     from pilotfish.api.status import InstanceDetails
     from pilotfish.errors import Code, Unavailable
-    from pilotfish.surfaces.cli.running_daemon import running_daemon
+    from pilotfish.surfaces.cli.running_daemon import ask_daemon
 
-    link = running_daemon(root)
-    if link is None:
+    details = ask_daemon(root, "details", tuple[InstanceDetails, ...], server=server)
+    if details is None:
         hint = "For the daemon's log: pilotfish logs"
         raise Unavailable(Code.NOT_FOUND, "no daemon is running, so there is no server log", hint=hint)
-    with link:
-        details = msgspec.convert(link.request("details", {"server": server}), tuple[InstanceDetails, ...])
     found: list[str] = []
     for one in details:
         root_shown = sanitised(one.root, MAX_LINE)
@@ -127,3 +127,61 @@ def _trace_line(message: dict[str, Any]) -> str:
     words += ["failed"] if message.get("failed") else []
     line = sanitised(" ".join([*words, f"({message['bytes']} bytes)"]), MAX_TRACE_LINE)
     return f"{line}\n  {sanitised(message['body'], MAX_TRACE_BODY)}" if "body" in message else line
+
+
+server_argument = click.argument("server", metavar="SERVER", shell_complete=servers)
+
+
+@click.command()
+@server_argument
+@root_option
+@host_option
+@json_option
+@click.pass_context
+def restart(context: click.Context, server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+    """Restart a server.
+
+    Everywhere it runs or has failed in this workspace. Exit code: 0, 1 if it does not start.
+    """
+    import msgspec
+
+    from pilotfish.api.status import Restarted
+    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon
+    from pilotfish.surfaces.cli.terminal.table import latency
+
+    outcomes = ask_daemon(root, "restart", tuple[Restarted, ...], server=server)
+    if outcomes is None:
+        click.echo("[]" if as_json else NOT_RUNNING)
+        return
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(outcomes), indent=2))
+    elif not outcomes:
+        click.echo(f"{server} is not running here; it starts on first use.")
+    for one in () if as_json else outcomes:
+        done = f"restarted as process {one.pid} in {latency(one.duration_ms)}" if one.error is None else one.error
+        click.echo(sanitised(f"{one.root}: {done}", MAX_OUTCOME))
+    context.exit(1 if any(one.error for one in outcomes) else 0)
+
+
+@click.command()
+@server_argument
+@root_option
+@host_option
+@json_option
+def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+    """Stop a server until it is needed again.
+
+    Everywhere it runs in this workspace.
+    """
+    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon
+
+    roots = ask_daemon(root, "halt", list[str], server=server)
+    if roots is None:
+        click.echo("[]" if as_json else NOT_RUNNING)
+        return
+    if as_json:
+        click.echo(json.dumps(roots))
+    elif not roots:
+        click.echo(f"{server} is not running here.")
+    for where in () if as_json else roots:
+        click.echo(sanitised(f"{where}: stopped; it starts again when needed", MAX_OUTCOME))

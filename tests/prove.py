@@ -137,7 +137,7 @@ def make_user(base: Path, server: str, there: Installed, *, row: ProofRow | None
     }
     user = User(workspace, environment)
     own: dict[str, Any] = {
-        "lsp": {other: {"disabled": True} for other in load() if other != server},
+        "lsp": {other: {"disabled": True} for other in load() if other not in {server, *_asked_by(server)}},
         "security": {"trustedProjectRoots": [str(workspace)] if trusted else []},
     }
     own["lsp"][server] = dict(row.config) if row is not None else {}
@@ -145,6 +145,11 @@ def make_user(base: Path, server: str, there: Installed, *, row: ProofRow | None
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(overlaid(own, PATIENT)))
     return user
+
+
+def _asked_by(server: str) -> tuple[str, ...]:
+    relay = load()[server].relay
+    return () if relay is None else relay.to
 
 
 def _version(server: str, there: Installed) -> str:

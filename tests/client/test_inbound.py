@@ -22,18 +22,13 @@ SETTINGS: dict[str, Json] = {
 }
 
 
-def inbox(sent: list[tuple[str, Json]] | None = None) -> Inbox:
-    def notify(method: str, params: Json) -> None:
-        if sent is not None:
-            sent.append((method, params))
-
+def inbox() -> Inbox:
     return Inbox(
         settings=SETTINGS,
         folders=(WorkspaceFolder("file:///w", "w"),),
         capabilities=Capabilities(),
         reports=Reports(),
         readiness=Readiness(),
-        notify=notify,
         messages=deque(maxlen=MAX_MESSAGES),
         now=lambda: 0.0,
     )
@@ -207,15 +202,9 @@ def test_a_hundred_thousand_log_messages_are_bounded() -> None:
 
 
 @pytest.mark.proves("F40")
-@pytest.mark.parametrize("method", ["textDocument/publishDiagnostics", "window/logMessage", "tsserver/request"])
+@pytest.mark.parametrize("method", ["textDocument/publishDiagnostics", "window/logMessage"])
 def test_a_malformed_notification_is_reported_and_changes_nothing(method: str) -> None:
     assert not take_notification(inbox(), method, raw(3))
-
-
-def test_the_tsserver_exchange_is_answered_so_that_the_server_goes_on() -> None:
-    sent: list[tuple[str, Json]] = []
-    take_notification(inbox(sent), "tsserver/request", raw([[7, "_vue:projectInfo", NOTHING], []]))
-    assert sent == [("tsserver/response", [[7, None]])]
 
 
 def test_status_and_progress_reach_readiness() -> None:

@@ -1,6 +1,7 @@
 """The pool at work, in virtual time."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -31,7 +32,7 @@ from pilotfish.pool.plan import (
 )
 from pilotfish.pool.pool import Pool
 from pilotfish.servers.inputs import InputEvidence, input_evidence
-from pilotfish.servers.spec import Inputs
+from pilotfish.servers.spec import Inputs, Relay
 from support.servers.pools import KEY, FakeVitals, hover, pool_on, recipe
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario, ScriptedServer
@@ -701,3 +702,69 @@ async def test_a_server_that_is_retired_under_a_question_is_not_started_again_fo
         await anyio.wait_all_tasks_blocked()
         pool.retire(lambda root: root == KEY.root)
     assert len(servers) == 1
+
+
+# --- Questions of one server for another ----------------------------------------------------------------------------
+
+HOST = Key("host", KEY.root)
+RELAY = Relay(("host",), "ask", "answer", "run", (), "nobody answers")
+ABOUT: dict[str, object] = {"file": FILE}
+
+
+def hosting(script: Script) -> None:
+    working(script)
+    script.capabilities["executeCommandProvider"] = {"commands": ["run"]}
+    script.on("workspace/executeCommand", lambda params: {"body": params["arguments"]})
+
+
+async def relayed(guest: ScriptedServer, *, arguments: object = None) -> object:
+    guest.ignore("answer")
+    guest.notify("ask", [[7, "info", arguments]])
+    return (await guest.until("answer")).params
+
+
+@pytest.mark.proves("REG-2")
+async def test_what_a_server_asks_another_one_is_relayed() -> None:
+    async with pool_on(hosting, working) as (pool, servers):
+        await pool.use(recipe(HOST), hover, lease="a")
+        await pool.use(recipe(relay=RELAY), hover, lease="a")
+        assert await relayed(servers[1], arguments=ABOUT) == [[7, ["info", ABOUT]]]
+
+
+async def test_a_server_without_the_other_one_gets_an_empty_answer_and_goes_on() -> None:
+    async with pool_on(working) as (pool, servers):
+        await pool.use(recipe(relay=RELAY), hover, lease="a")
+        servers[0].notify("ask", [[]])
+        servers[0].notify("ask", 3)
+        assert await relayed(servers[0], arguments=ABOUT) == [[7, None]]
+
+
+async def test_a_question_waits_for_the_start_of_the_other_server_and_for_the_file_there() -> None:
+    def slow(script: Script) -> None:
+        hosting(script)
+        script.on("initialize", lambda params: SILENCE)
+
+    async with pool_on(working, slow) as (pool, servers), anyio.create_task_group() as tasks:
+        await pool.use(recipe(relay=RELAY), hover, lease="a")
+        tasks.start_soon(partial(pool.use, recipe(HOST), hover, lease="a"))
+        await anyio.wait_all_tasks_blocked()
+        servers[0].ignore("answer")
+        servers[0].notify("ask", [[7, "info", ABOUT]])
+        await anyio.wait_all_tasks_blocked()
+        assert not [one for one in servers[1].received if one.method == "workspace/executeCommand"]
+        servers[1].reply((await servers[1].until("initialize")).id or 0, {"capabilities": servers[1].capabilities})
+        assert (await servers[0].until("answer")).params == [[7, ["info", ABOUT]]]
+        methods = [one.method for one in servers[1].received]
+        assert methods.index("textDocument/didOpen") < methods.index("workspace/executeCommand")
+
+
+@pytest.mark.parametrize("answer", [SILENCE, 3, {}], ids=["silence", "no answer at all", "no body"])
+async def test_a_question_without_an_answer_is_answered_with_nothing(answer: object) -> None:
+    def useless(script: Script) -> None:
+        hosting(script)
+        script.on("workspace/executeCommand", lambda params: answer)
+
+    async with pool_on(useless, working) as (pool, servers):
+        await pool.use(recipe(HOST), hover, lease="a")
+        await pool.use(recipe(relay=RELAY, request_seconds=1.0), hover, lease="a")
+        assert await relayed(servers[1], arguments={"file": FILE}) == [[7, None]]

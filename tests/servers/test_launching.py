@@ -115,8 +115,19 @@ def test_placeholders_are_filled_wherever_they_are_whole() -> None:
 
 def test_a_placeholder_without_a_value_is_an_error_and_never_left_out() -> None:
     """Leaving one out could mean the project's own program instead."""
-    with pytest.raises(Unfilled, match="npm:other"):
-        filled(replace(SPEC, command=("s", "${npm:other}")), VALUES.get)
+    for spec in (
+        replace(SPEC, command=("s", "${npm:other}")),
+        replace(SPEC, settings={"plugins": [{"location": "${npm:other}"}]}),
+    ):
+        with pytest.raises(Unfilled, match="npm:other"):
+            filled(spec, VALUES.get)
+
+
+def test_only_the_plugin_of_a_guest_that_is_not_there_is_left_out_of_its_list() -> None:
+    spec = replace(SPEC, settings={"plugins": [{"location": "${root}"}, {"location": "${guest:other}"}]})
+    assert filled(spec, VALUES.get).settings == {"plugins": [{"location": "/w"}]}
+    there = {**VALUES, "guest:other": "/o"}
+    assert filled(spec, there.get).settings == {"plugins": [{"location": "/w"}, {"location": "/o"}]}
 
 
 PYTHON = {"pythonEnvironment", "pythonPackages", "pythonPrefix"}
@@ -135,7 +146,7 @@ def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
             if isinstance(verdict := admitted(spec, trusted=trusted), Allowed):
                 filled(verdict.spec, fill)
     # `root` is for the entries of users.
-    assert asked == {"rootUri", "rootName", "state", "pid", "npm", "program", "plugins", *PYTHON}
+    assert asked == {"rootUri", "rootName", "state", "pid", "npm", "program", "plugins", "guest", *PYTHON}
 
 
 @pytest.mark.proves("WATCH-3", "T13")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.catalogue import load
+from pilotfish.servers.catalogue import load, with_guests
 from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose, interpreter
 from pilotfish.servers.spec import (
     FileRule,
@@ -299,6 +299,44 @@ def test_linters_run_beside_the_main_server_only_where_they_are_set_up() -> None
     assert not {"eslint", "biome", "oxlint"} & plain.keys()
     configured = {"/w/package.json": "{}", "/w/eslint.config.js": "", "/w/biome.json": "{}", "/w/.oxlintrc.json": "{}"}
     assert {"typescript", "eslint", "biome", "oxlint"} <= catalogue_ids(configured, "/w/a.ts").keys()
+
+
+# --- Beside another one -------------------------------------------------------------------------------------------
+
+VUE_PROJECT: Mapping[str, str | None] = {"/w/package.json": "{}", "/w/tsconfig.json": "{}", "/w/node_modules/vue": None}
+
+
+@pytest.mark.proves("REG-2")
+@pytest.mark.parametrize(
+    ("files", "installed", "servers", "whole"),
+    [
+        pytest.param(VUE_PROJECT, "vue typescript vtsls", ["vue", "typescript"], True, id="with the first"),
+        pytest.param(VUE_PROJECT, "vue vtsls", ["vue", "vtsls"], True, id="or the next"),
+        pytest.param(VUE_PROJECT, "vue", ["vue"], False, id="alone, and that is said"),
+        pytest.param(VUE_PROJECT, "typescript", [], None, id="which has nothing to say without it"),
+        pytest.param(
+            {"/w/package.json": '{"dependencies": {"vue": "3"}}'}, "vue typescript", ["vue", "typescript"], True,
+            id="not installed yet",
+        ),
+        pytest.param({"/w/package.json": "{}"}, "vue typescript", ["vue"], False, id="a project without such files"),
+    ],
+)  # fmt: skip
+def test_a_server_that_asks_another_one_shares_its_files_with_that(
+    files: Mapping[str, str | None], installed: str, servers: list[str], whole: bool | None
+) -> None:
+    resolver = Resolver(with_guests(load()).values(), VirtualTree(files))
+    choice = choose(resolver.candidates(AbsPath("/w/a.vue"), SCOPE), lambda one: one.spec.id in installed.split())
+    assert [one.spec.id for one in choice.servers] == servers
+    assert {one.language_id for one in choice.servers} <= {"vue"}
+    assert not servers or (choice.servers[0].spec.freshness.not_checked is None) is whole
+    assert (choice.expected is None) is bool(servers)
+
+
+def test_the_other_server_is_not_taken_for_a_rival() -> None:
+    resolver = Resolver(with_guests(load()).values(), VirtualTree(VUE_PROJECT))
+    candidates = resolver.candidates(AbsPath("/w/a.vue"), SCOPE)
+    assert next(one.spec.id for one in candidates if one.spec.rank.role is Role.MAIN) == "vue"
+    assert with_guests(load())["typescript"].extensions[-1] == ".vue"
 
 
 # --- Choosing -----------------------------------------------------------------------------------------------------

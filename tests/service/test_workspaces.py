@@ -1,8 +1,9 @@
 """Workspaces: the configuration as the files say it now, and nothing worse than the last good one."""
 
+import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -150,3 +151,55 @@ def test_what_is_written_while_a_configuration_is_read_is_seen_at_the_next_use(
     monkeypatch.setattr(workspaces_module, "load", overtaken)
     assert known.of(client(home)).config.timing.first_touch_timeout_ms == 10_000
     assert known.of(client(home)).config.timing.first_touch_timeout_ms == 4321
+
+
+# --- A plugin of one server in another ------------------------------------------------------------------------------
+
+
+def npm_program(modules: Path, package: str, program: str, version: str) -> None:
+    """A program of npm that nobody runs."""
+    folder = modules / package
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text(json.dumps({"name": package, "version": version}))
+    (folder / "cli.js").write_text("#!/bin/false\n")
+    (folder / "cli.js").chmod(0o755)
+    (modules / ".bin").mkdir(exist_ok=True)
+    (modules / ".bin" / program).symlink_to(folder / "cli.js")
+
+
+@pytest.mark.proves("TRUST-1", "TRUST-8")
+@pytest.mark.parametrize(
+    ("trusted", "has_vue", "installed", "location"),
+    [
+        pytest.param(True, True, True, "tools", id="beside the program"),
+        pytest.param(True, False, True, None, id="no files for it"),
+        pytest.param(True, True, False, "workspace", id="the project's own, where it is trusted"),
+        pytest.param(False, True, True, None, id="it runs what the project names"),
+        pytest.param(False, True, False, None, id="never the project's own, where it is not"),
+    ],
+)
+def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
+    home: Home, trusted: bool, has_vue: bool, installed: bool, location: str | None
+) -> None:
+    tools, own = home.workspace.parent / "tools" / "node_modules", home.workspace / "node_modules"
+    npm_program(tools, "typescript-language-server", "typescript-language-server", "5.3.0")
+    npm_program(tools if installed else own, "@vue/language-server", "vue-language-server", "3.3.11")
+    (tools / "typescript" / "lib").mkdir(parents=True)
+    (tools / "typescript" / "lib" / "tsserver.js").touch()
+    if has_vue:
+        (own / "vue").mkdir(parents=True)
+    (home.workspace / "tsconfig.json").write_text("{}")
+    if trusted:
+        global_file = Path(home.places.global_file)
+        write_later(global_file, json.dumps({"security": {"trustedProjectRoots": [str(home.workspace)]}}))
+    known = Workspaces(home.places, {**home.environment, "PATH": str(tools / ".bin")}).of(client(home))
+    (server,) = known.servers_for(AbsPath(str(home.workspace / "a.ts"))).servers
+
+    async def nothing(*_: object) -> None:
+        pass
+
+    options = cast("dict[str, Any]", known.recipe(server, nothing).options().initialization)
+    given = {one["name"]: one["location"] for one in options["plugins"]}
+    folder = {"tools": tools, "workspace": own, None: None}[location]
+    assert given.pop("@vue/typescript-plugin", None) == (folder and str(folder.resolve() / "@vue" / "language-server"))
+    assert given.keys() == {"pilotfish-affected"}

@@ -1,7 +1,7 @@
 """`initialize`: what we say of ourselves, and what a server may answer."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -15,9 +15,16 @@ from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
 from pilotfish.servers.inputs import InputEvidence
-from pilotfish.servers.spec import OnDemand
+from pilotfish.servers.spec import OnDemand, Relay
 from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
+
+Relayed = Callable[[str, Json], Awaitable[Json]]
+"""A request of another server and its arguments; the answer, None where there is none."""
+
+
+async def no_answer(_request: str, _arguments: Json) -> Json:
+    return None
 
 
 class SessionOptions(Struct, frozen=True):
@@ -46,6 +53,10 @@ class SessionOptions(Struct, frozen=True):
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
     announcements: tuple[str, ...] = ()
     """Notifications of this server's own that it is sent after `initialized`."""
+    relay: Relay | None = None
+    """How it asks another server of its root."""
+    relayed: Relayed = no_answer
+    """Asks that one."""
     undeclared: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Capabilities that it has and does not declare."""
     inputs: InputEvidence | None = None

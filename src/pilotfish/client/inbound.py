@@ -9,7 +9,7 @@ because servers abort on an error. No person is asked anything: none is there.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Raw, Struct
 
@@ -53,8 +53,6 @@ class Inbox(Struct):
     capabilities: Capabilities
     reports: Reports
     readiness: Readiness
-    notify: Callable[[str, Json], None]
-    """Sends a notification back, for the few exchanges that servers make of two notifications."""
     messages: deque[str]
     """The last log lines."""
     now: Callable[[], float]
@@ -211,12 +209,6 @@ def _message(inbox: Inbox, params: Raw) -> None:
     _keep(inbox, decode(params, MessageParams).message)
 
 
-def _tsserver_request(inbox: Inbox, params: Raw) -> None:
-    # The Vue server hands TypeScript questions to its client and answers nothing until each has an answer.
-    pairs = decode(params, list[list[Any]])
-    inbox.notify("tsserver/response", [[pair[0], None] for pair in pairs if pair])
-
-
 def _keep(inbox: Inbox, message: str) -> None:
     inbox.messages.append(message[:MAX_MESSAGE_LENGTH])
     inbox.logged += 1
@@ -229,5 +221,4 @@ NOTIFICATIONS: dict[str, Callable[[Inbox, Raw], None]] = {
     "experimental/serverStatus": _server_status,
     "window/logMessage": _message,
     "window/showMessage": _message,
-    "tsserver/request": _tsserver_request,
 }

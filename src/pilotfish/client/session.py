@@ -10,12 +10,13 @@ import logging
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, Collection, Generator, Iterable, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
 import msgspec
-from msgspec import Raw
+from anyio.abc import TaskGroup
+from msgspec import Raw, Struct
 
 from pilotfish.client.calls import Call, EndedCall
 from pilotfish.client.connection import Connection
@@ -38,7 +39,6 @@ from pilotfish.protocol.watching import Change, PathChange, WatchRegistration, b
 from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
-    Json,
     PreviousResultId,
     ServerInfo,
     TextDocumentIdentifier,
@@ -48,7 +48,7 @@ from pilotfish.protocol.wire import (
     WorkspaceFolder,
 )
 from pilotfish.servers.inputs import InputEvidence
-from pilotfish.servers.spec import OnDemand
+from pilotfish.servers.spec import OnDemand, Relay
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Process, Spawner
 from pilotfish.system.tasks import owned_tasks, side_by_side
@@ -68,8 +68,8 @@ async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerato
     Raises `ServerFailed` (`server_missing`, `server_start_failed`, `init_timeout`, `protocol_error`) when it does not
     come up; by then nothing of it is left running.
     """
-    async with spawn(options.launch) as process, owned_tasks() as tasks:
-        session = Session(options, process)
+    async with spawn(options.launch) as process, owned_tasks() as tasks, owned_tasks() as relays:
+        session = Session(options, process, relays)
         tasks.start_soon(session.serve)
         try:
             await session.initialize()
@@ -78,24 +78,27 @@ async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerato
             with anyio.move_on_after(STOP_SECONDS, shield=True):
                 await session.stop()
             session.end()
+            relays.cancel_scope.cancel()
 
 
 class Session:
     """The only writer of its documents, reports and registrations."""
 
-    def __init__(self, options: SessionOptions, process: Process) -> None:
+    def __init__(self, options: SessionOptions, process: Process, relays: TaskGroup) -> None:
         self.server = options.server
         self.root = options.root
         self.capabilities = Capabilities()
         self.reports = Reports()
         self.readiness = Readiness()
         self.changed = Pulse()
-        """Notified whenever a message may have changed what is known: diagnostics, progress, registrations, the end."""
+        """Notified whenever a document is opened, or a message may have changed what is known: diagnostics, progress,
+        registrations, the end."""
         self.encoding = Encoding.UTF16
         self.info = ServerInfo()
         self.started_at = current_time()
         self._options = options
         self._process = process
+        self._relays = relays
         self._folder = WorkspaceFolder(uri_of(options.root), os.path.basename(options.root) or options.root)
         self._documents: Documents | None = None
         self._moves_heeded = 0
@@ -106,7 +109,6 @@ class Session:
             capabilities=self.capabilities,
             reports=self.reports,
             readiness=self.readiness,
-            notify=self._notify_json,
             messages=deque(maxlen=MAX_MESSAGES),
             now=current_time,
             on_log=self._on_log,
@@ -239,7 +241,10 @@ class Session:
 
     def sync(self, path: AbsPath, language_id: str, text: str) -> int:
         """Make the server see `text`, opening the document if need be; returns the version that stands for it."""
+        opens = not self.documents.is_open(path)
         self._post(self.documents.sync(path, language_id, text))
+        if opens:
+            self.changed.notify()
         return self.documents.version(path)
 
     def save(self, path: AbsPath) -> None:
@@ -412,7 +417,23 @@ class Session:
         return answer_request(self._inbox, method, params, stopping=phase in {Phase.STOPPING, Phase.EXITING})
 
     def _take(self, method: str, params: Raw) -> None:
-        take_notification(self._inbox, method, params)
+        relay = self._options.relay
+        if relay is not None and method == relay.request:
+            self._relay(relay, params)
+        else:
+            take_notification(self._inbox, method, params)
+
+    def _relay(self, relay: Relay, params: Raw) -> None:
+        """Ask another server for this one, which answers nothing until each of its questions has an answer."""
+
+        async def answer(asked: _Asked) -> None:
+            found = await self._options.relayed(asked.request, asked.arguments)
+            with suppress(Failure):
+                self._connection.notify(relay.response, [[asked.id, found]])
+
+        with suppress(Malformed):
+            for asked in decode(params, list[_Asked]):
+                self._relays.start_soon(answer, asked)
 
     def _on_change(self, _path: AbsPath | None) -> None:
         moves = self.capabilities.moves
@@ -426,9 +447,6 @@ class Session:
         if any(sign in message for sign in self._options.death_signs):
             self._connection.fail(Code.SERVER_CRASHED, f"still runs, but its worker process died: {message}")
 
-    def _notify_json(self, method: str, params: Json) -> None:
-        self._connection.notify(method, params)
-
     def _post(self, notifications: tuple[Notification, ...]) -> None:
         for notification in notifications:
             params: object = notification.params
@@ -438,6 +456,14 @@ class Session:
 
     def _language_of(self, path: AbsPath | None) -> str | None:
         return None if path is None or self._documents is None else self._documents.language_id(path)
+
+
+class _Asked(Struct, frozen=True, array_like=True):
+    """A question for another server."""
+
+    id: int | str
+    request: str
+    arguments: Any = None
 
 
 DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)

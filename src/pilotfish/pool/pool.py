@@ -7,13 +7,15 @@ A key has one entry from the first moment, so a hundred demands at once make one
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session, open_session
 from pilotfish.client.tap import Tap
@@ -42,6 +44,9 @@ from pilotfish.pool.plan import (
     has_room_to_spare,
 )
 from pilotfish.pool.sidecar import running_sidecar
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.wire import Json
+from pilotfish.servers.spec import Relay
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Spawner, Vitals
 from pilotfish.system.tasks import owned_tasks
@@ -49,6 +54,9 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+OPENING_SECONDS = 2.0
+"""How long a question about a file waits until the server that is asked has it."""
 
 STOP_ALL_SECONDS = 8.0
 """Bound of stopping everything side by side: one ladder takes 5 s at most."""
@@ -282,7 +290,7 @@ class Pool:
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
         with entry.life:
             async with (
-                open_session(replace(recipe.options(), tap=self.tap(entry.key.server)), self._spawn) as session,
+                open_session(self._options(recipe), self._spawn) as session,
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
                 await recipe.restore(session, entry.documents)
@@ -290,6 +298,39 @@ class Pool:
                 self._monitor.look_again()
                 return await session.ended()
         return None
+
+    def _options(self, recipe: Recipe) -> SessionOptions:
+        options = recipe.options()
+        return replace(options, tap=self.tap(recipe.key.server), relayed=partial(self._relayed, options))
+
+    async def _relayed(self, options: SessionOptions, request: str, arguments: Json) -> Json:
+        """What another server answers to one that has questions for it; None where there is no answer in time."""
+        relay, root = options.relay, options.root
+        if relay is None:
+            return None
+        with anyio.move_on_after(options.request_seconds), suppress(Failure, Malformed):
+            while entry := next((one for one in self._entries.values() if _may_answer(one, root, relay)), None):
+                if not entry.usable:
+                    await entry.changed.wait()
+                    continue
+                return await self._work(entry, partial(_asked, relay.command, request, arguments))
+        return None
+
+
+def _may_answer(entry: Entry, root: AbsPath, relay: Relay) -> bool:
+    fits = entry.key.root == root and entry.key.server in relay.to
+    return fits and (entry.usable or isinstance(entry.slot, Starting))
+
+
+async def _asked(command: str, request: str, arguments: Json, session: Session) -> Json:
+    """The answer of a session, once it has the file that is asked about: both are checking it."""
+    path = AbsPath(file) if isinstance(arguments, dict) and isinstance(file := arguments.get("file"), str) else None
+    with anyio.move_on_after(OPENING_SECONDS):
+        while path is not None and not session.documents.is_open(path):
+            await session.changed.wait()
+    asked = {"command": command, "arguments": [request, arguments]}
+    answer = await session.request("workspace/executeCommand", asked)
+    return decode(answer, dict[str, Any]).get("body")
 
 
 def _is_current(entry: Entry) -> bool:

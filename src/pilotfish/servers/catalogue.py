@@ -39,7 +39,7 @@ ONLY_CONFIGURED = ("restart", "timeouts")
 SPREAD: Final[Mapping[str, type[CatalogueTable]]] = {"files": FileRule, "root": RootRule, "rank": Rank}
 """Parts of a spec whose keys stand in the top table of a file."""
 
-NOT_WRITTEN = frozenset({*SPREAD, "id", "named", "disabled", "servesCode", "auxiliary", "announcements"})
+NOT_WRITTEN = frozenset({*SPREAD, "id", "named", "disabled", "servesCode", "auxiliary", "announcements", "guests"})
 """Fields of a spec that follow from something else than its file."""
 
 
@@ -170,8 +170,20 @@ def effective_servers(
         server_id: effective(load().get(server_id), entry, named=server_id in names)
         for server_id, entry in configured.items()
     }
+    specs = with_guests(specs)
     _lately.append(_Effective(configured, names, specs))
     return specs
+
+
+def with_guests(specs: Mapping[str, ServerSpec]) -> dict[str, ServerSpec]:
+    """The same; each knows the others that relay questions to it."""
+    asking = [spec for spec in specs.values() if spec.relay is not None and not spec.disabled]
+    return {
+        server: replace(spec, guests=guests)
+        if (guests := tuple(one for one in asking if one.relays_to([server])))
+        else spec
+        for server, spec in specs.items()
+    }
 
 
 def effective(spec: ServerSpec | None, entry: "ServerConfig", *, named: bool = False) -> ServerSpec:

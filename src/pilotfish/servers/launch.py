@@ -3,11 +3,12 @@
 A placeholder is a whole string of a command, of the initialization options, of the settings or of a variable, never a
 part of one (T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root),
 `${pid}` (ours), `${npm:package/file}` (a file of an npm package), `${program:name}` (the path of a program that is not
-the project's, else its bare name) and `${plugins:name}` (a folder of plugins of ours for this kind of server).
+the project's, else its bare name), `${plugins:name}` (a folder of plugins of ours for this kind of server) and
+`${guest:server}` (the folder of a server whose files this one serves too; only where the project has such files).
 For Python there are `${python}` (an interpreter that is not the project's), `${pythonEnvironment}` (a program of ours
 that answers as the interpreter of the project's environment would; `${python}` where there is no environment),
 `${pythonPackages}` (the folders of that environment's packages, a list) and `${pythonPrefix}` (its folder).
-A variable whose placeholder has no value is not set.
+A variable whose placeholder has no value is not set, and an item of a list with a guest that is not there is left out.
 """
 
 import re
@@ -146,10 +147,19 @@ def _filled(value: Json, fill: Fill) -> Json:
     if isinstance(value, str):
         return _filled_text(value, fill)
     if isinstance(value, list):
-        return [_filled(item, fill) for item in value]
+        return [filled for item in value for filled in _present(item, fill)]
     if isinstance(value, dict):
         return {key: _filled(item, fill) for key, item in value.items()}
     return value
+
+
+def _present(item: Json, fill: Fill) -> list[Json]:
+    try:
+        return [_filled(item, fill)]
+    except Unfilled as unfilled:
+        if not str(unfilled).startswith("${guest:"):
+            raise
+        return []
 
 
 def _filled_text(text: str, fill: Fill) -> Json:

@@ -48,7 +48,7 @@ def own_files(spec: ServerSpec) -> tuple[WatchRegistration, ...]:
     as clients did before there was registration. Either way their last answer may not hold any more.
     """
     rule = spec.files
-    names = (*(f"*{extension}" for extension in rule.extensions), *rule.names, *spec.root.markers)
+    names = (*(f"*{extension}" for extension in spec.extensions), *rule.names, *spec.root.markers)
     return _registrations((*names, *spec.inputs.also_told))
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside
 from pilotfish.servers.matching import fits, is_pattern, language_id, suffixes
-from pilotfish.servers.roots import Search, root_of
+from pilotfish.servers.roots import Search, is_marked, root_of
 from pilotfish.servers.spec import Role, ServerSpec
 from pilotfish.servers.tree import ProjectTree
 
@@ -42,6 +42,8 @@ class Candidate(Struct, frozen=True):
     language_id: str
     favoured: bool = False
     """The project says itself that it uses this one."""
+    beside: bool = False
+    """It serves the file only beside another one, see `spec.Relay`."""
 
 
 class ServerChoice(Struct, frozen=True):
@@ -67,9 +69,10 @@ class Resolver:
         self._by_name: dict[str, list[ServerSpec]] = {}
         self._by_glob: list[tuple[str, ServerSpec]] = []
         self._by_shebang: dict[str, list[ServerSpec]] = {}
-        for spec in specs:
-            if not spec.disabled:
-                self._add(spec)
+        enabled = [spec for spec in specs if not spec.disabled]
+        self._hosts = [spec for spec in enabled if spec.guests]
+        for spec in enabled:
+            self._add(spec)
 
     def candidates(
         self, path: AbsPath, scope: SearchScope, first_line: str | None = None, tree: ProjectTree | None = None
@@ -85,8 +88,14 @@ class Resolver:
         if not specs:
             return ()
         search = Search(tree, ancestors(os.path.dirname(path), top))
-        found = (_candidate(spec, path, search) for spec in specs)
-        return tuple(sorted((candidate for candidate in found if candidate), key=_standing))
+        found = [candidate for spec in specs if (candidate := _candidate(spec, path, search))]
+        for guest in [one for one in found if one.spec.relay is not None]:
+            for host in self._hosts:
+                relay = guest.spec.relay
+                beside = _candidate(host, path, search) if guest.spec.relays_to([host.id]) else None
+                if beside is not None and relay is not None and is_marked(beside.root, top, relay.project, tree):
+                    found.append(replace(beside, language_id=guest.language_id, beside=True))
+        return tuple(sorted(found, key=_standing))
 
     def serves(self, path: AbsPath, first_line: str | None = None) -> bool:
         """Whether any server is for files like this one, wherever it lies."""
@@ -124,11 +133,14 @@ def choose(
 
     Main servers that the configuration names come in place of the one that would have been chosen.
     """
+    beside = [candidate for candidate in candidates if candidate.beside]
+    candidates = [candidate for candidate in candidates if not candidate.beside]
     named = [candidate for candidate in candidates if candidate.spec.rank.named]
     mains = [candidate for candidate in candidates if candidate.spec.rank.role is Role.MAIN]
     replacing = [candidate for candidate in mains if candidate.spec.rank.named]
     main = None if replacing else next(filter(is_available, mains), None)
     leading = (*([main] if main else []), *filter(is_available, named))
+    leading = tuple(server for one in leading for server in _with_other(one, beside, is_available))
     superfluous = {server for one in leading for server in one.spec.rank.conflicts}
     companions = [
         candidate
@@ -143,6 +155,20 @@ def choose(
         missed[0] if missed else None,
         tuple(one for one in companions if not is_available(one) and is_withheld(one)),
     )
+
+
+def _with_other(
+    candidate: Candidate, beside: Sequence[Candidate], is_available: Callable[[Candidate], bool]
+) -> tuple[Candidate, ...]:
+    """A server with the one that it relays questions to; without that one, it says what it does not check."""
+    relay = candidate.spec.relay
+    if relay is None:
+        return (candidate,)
+    other = next((one for one in beside if candidate.spec.relays_to([one.spec.id]) and is_available(one)), None)
+    if other is not None:
+        return (candidate, other)
+    freshness = replace(candidate.spec.freshness, not_checked=relay.alone)
+    return (replace(candidate, spec=replace(candidate.spec, freshness=freshness)),)
 
 
 def interpreter(first_line: str) -> str | None:
@@ -175,6 +201,6 @@ def _candidate(spec: ServerSpec, path: AbsPath, search: Search) -> Candidate | N
     return Candidate(spec, AbsPath(root), known, favoured)
 
 
-def _standing(candidate: Candidate) -> tuple[bool, bool, int, str]:
+def _standing(candidate: Candidate) -> tuple[bool, bool, bool, int, str]:
     rank = candidate.spec.rank
-    return (not rank.named, not candidate.favoured, rank.preference, candidate.spec.id)
+    return (candidate.beside, not rank.named, not candidate.favoured, rank.preference, candidate.spec.id)

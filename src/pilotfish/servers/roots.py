@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from pilotfish.paths import below
+from pilotfish.paths import ancestors, below
 from pilotfish.protocol.codec import fields, items, maybe_fields, member
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import lsp_glob
@@ -88,6 +88,11 @@ def _has_section(text: str, section: str) -> bool:
     """Whether a manifest has a table of TOML (or INI) or a key of JSON of this name; the rest is not looked at."""
     quoted = re.escape(section)
     return re.search(rf'^[ \t]*\[+[ \t]*{quoted}[ \t]*[\].]|"{quoted}"\s*:', text, re.MULTILINE) is not None
+
+
+def is_marked(root: str, top: str, markers: Sequence[str], tree: ProjectTree) -> bool:
+    """Whether a root, or a folder above it up to `top`, has one of these."""
+    return bool(Search(tree, ancestors(root, top) or (root,)).distances(markers))
 
 
 def root_of(rule: RootRule, search: Search) -> str | None:

@@ -5,7 +5,7 @@ A field is a key of the catalogue's tables in camel case; `field(name=…)` wher
 `servers.catalogue` reads the tables, refuses any other key, and lays the configuration over them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -220,6 +220,23 @@ class ProjectScope(CatalogueTable, frozen=True):
     starts_with_open: bool = False
     """Of `project-push`: it judges the open files first, and does not say when it has judged the others. What it says
     is of the whole project once it has spoken of one that is not open."""
+
+
+class Relay(CatalogueTable, frozen=True):
+    """Questions that the server has for another one of its root, which serves its files beside it with its plugin."""
+
+    to: Words
+    """Who can be asked: the first of these that there is. They name the plugin by `${guest:ID}`."""
+    request: Word
+    """The notification by which it asks: an id, a request of the other server, and its arguments."""
+    response: Word
+    """The notification by which it is answered: the id and the answer, null where there is none."""
+    command: Word
+    """The other server's command for such requests. The answer is its `body`."""
+    project: Words
+    """Markers of a project that has such files: only there the other server gets the plugin."""
+    alone: Word
+    """What is not checked where there is no other server."""
 
 
 class Restricted(CatalogueTable, frozen=True):
@@ -446,6 +463,9 @@ class ServerSpec(CatalogueTable, frozen=True):
     come with the next edit. Where the code is a general one, words of the message, with a blank in them."""
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
+    relay: Relay | None = None
+    guests: tuple["ServerSpec", ...] = ()
+    """Servers whose files this one serves beside them: the other end of their `relay`."""
     lacks: Words = ()
     """Methods that this server does not offer in any version: known before it is started."""
     install: Mapping[Manager, Words] = {}
@@ -461,3 +481,12 @@ class ServerSpec(CatalogueTable, frozen=True):
     unproven: Word | None = None
     """Why no run of ours has shown it, where that is more than that no registry carries it."""
     disabled: bool = False
+
+    @property
+    def extensions(self) -> Words:
+        """Of its own files, and of those that it serves beside others."""
+        return tuple(one for spec in (self, *self.guests) for one in spec.files.extensions)
+
+    def relays_to(self, servers: Collection[str]) -> bool:
+        """Whether one of these knows what this one does not."""
+        return self.relay is not None and not set(self.relay.to).isdisjoint(servers)

@@ -25,11 +25,14 @@ from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeh
 from pilotfish.servers.locate import ProgramFound, find_npm_file, locate, own_plugins
 from pilotfish.servers.matching import own_files, sources_in
 from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.roots import is_marked
 from pilotfish.servers.spec import Environment, PullSupport, ServerSpec
+from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.server_programs import ServerPrograms
 from pilotfish.system.ownership import make_private_folders, own_home
 from pilotfish.system.ports import Confinement, Launch
+from pilotfish.system.real_path import real_path
 
 MAX_NAMED = 5
 """Files that a refusal names."""
@@ -74,14 +77,26 @@ class Launches:
 
     def _key(self, spec: ServerSpec, root: AbsPath) -> Key:
         python = self.pythons.fingerprint(root) if self._asks_for_python(spec) else ""
-        place = (spec.id, root, python)
+        guests = " ".join(self._guests(spec, root).values())
+        place = (spec.id, root, f"{python} {guests}")
         if place not in self._programs.known.keys:
             located = self._programs.located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
             helpers = " ".join(self._programs.program(name) or "" for name in spec.helpers)
-            config = f"{self.rules(spec.id, root)} {program} {python} {helpers}"
+            config = f"{self.rules(spec.id, root)} {program} {python} {helpers} {guests}"
             self._programs.known.keys[place] = Key(spec.id, root, config, self._surroundings())
         return self._programs.known.keys[place]
+
+    def _guests(self, spec: ServerSpec, root: AbsPath) -> Mapping[str, str]:
+        """Where the programs are of servers whose files this one serves too, as far as they may run and have files."""
+        found = dict[str, str]()
+        for guest in spec.guests:
+            located, allowed = self._programs.located(guest, root), self._programs.admitted(guest, root)
+            if guest.relay is None or not isinstance(located, ProgramFound) or isinstance(allowed, Withheld):
+                continue
+            if is_marked(root, self._config.root, guest.relay.project, DiskTree()):
+                found[guest.id] = os.path.dirname(real_path(located.path))
+        return found
 
     def rules(self, server: str, root: AbsPath) -> str:
         """What the configuration says about a server."""
@@ -138,6 +153,7 @@ class Launches:
             on_demand=spec.freshness.on_demand,
             death_signs=spec.death_signs,
             announcements=spec.announcements,
+            relay=spec.relay,
             undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
             inputs=self._inputs(spec, root),
         )
@@ -193,6 +209,8 @@ class Launches:
                 return self._programs.program(rest) or rest
             if kind == "plugins":
                 return own_plugins(rest, self._programs.lookup)
+            if kind == "guest":
+                return self._guests(allowed.spec, root).get(rest)
             if name in PYTHON_PLACEHOLDERS:
                 return self._python_of(name, root)
             known = {

@@ -65,7 +65,7 @@ def run(data: bytes) -> None:
     peer, settled = Peer(), list[object]()
     for number in range(REQUESTS):
         peer.request(f"test/{number}", {})
-    inbox = _inbox(peer)
+    inbox = _inbox()
     for body in Pieces(data).rest().split(b"\n"):
         _serve(peer, inbox, peer.receive(body), settled)
     assert len(settled) == len(set(settled)), settled
@@ -90,18 +90,13 @@ def _serve(peer: Peer, inbox: Inbox, event: Event, settled: list[object]) -> Non
             pass
 
 
-def _inbox(peer: Peer) -> Inbox:
+def _inbox() -> Inbox:
     return Inbox(
         settings={"a": {"b": 1}},
         folders=(WorkspaceFolder("file:///w", "w"),),
         capabilities=Capabilities({"hoverProvider": True}),
         reports=Reports(),
         readiness=Readiness(),
-        notify=lambda method, params: _dropped(peer.notify(method, params)),
         messages=deque(maxlen=10),
         now=lambda: 0.0,
     )
-
-
-def _dropped(_data: bytes) -> None:
-    """What we would send; that it can be written at all is the point."""

@@ -30,5 +30,5 @@ def searched_roots(workspace: Workspace, paths: Iterable[AbsPath]) -> list[Searc
 
 
 def _searched(root: AbsPath, servers: tuple[Candidate, ...]) -> SearchedRoot:
-    extensions = (frozenset(candidate.spec.files.extensions) for candidate in servers)
+    extensions = (frozenset(candidate.spec.extensions) for candidate in servers)
     return SearchedRoot(root, frozenset[str]().union(*extensions), servers)

@@ -321,7 +321,7 @@ class QuestionRunner:
             data = await self._enclosing.added(
                 places, backdrop.texts, workspace.root, lambda path: self.subjects.outline(path, client, workspace)
             )
-        searched = [_judged(reply, question, workspace) for reply in answered]
+        searched = [_judged(reply, answered, question, workspace) for reply in answered]
         effort = Effort(
             duration_ms=round((current_time() - started) * 1000),
             server_hits=len(answered),
@@ -421,9 +421,10 @@ def _merged(readings: Sequence[Reading[ServerResult]]) -> Reading[ServerResult]:
     return Reading(tuple(found), sum(reading.skipped for reading in readings))
 
 
-def _judged(reply: Reply, question: Question, workspace: Workspace) -> str | None:
-    """Why the server's answer may not be whole."""
-    if reply.searched is None or reply.reading is None:
+def _judged(reply: Reply, answered: Sequence[Reply], question: Question, workspace: Workspace) -> str | None:
+    """Why the server's answer may not be whole, unless another one that has answered knows what it does not."""
+    is_relayed = workspace.specs[reply.server].relays_to([one.server for one in answered])
+    if reply.searched is None or reply.reading is None or is_relayed:
         return None
     if question.operation is Operation.REFERENCES and question.include_declaration and not reply.reading.found:
         # Not even the declaration: its silence says nothing about the files that mention the name.

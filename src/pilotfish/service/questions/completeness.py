@@ -133,7 +133,7 @@ class ProjectFiles:
         held: ExitStack,
     ) -> SearchedFiles:
         """Open the files that the server may not have read and that mention the name; `held` keeps them open."""
-        rule, extensions = candidate.spec.completeness, candidate.spec.files.extensions
+        rule, extensions = candidate.spec.completeness, candidate.spec.extensions
         lacks, is_whole = _lacking(rule, candidate.root), _is_whole(rule, candidate.root)
         if name is None:
             found = await self.sources(workspace, extensions)

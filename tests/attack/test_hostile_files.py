@@ -18,7 +18,8 @@ import pilotfish
 from pilotfish.config.jsonc import TOKEN
 from pilotfish.feedback.shapes import python
 from pilotfish.feedback.shapes.changes import changed_symbols
-from pilotfish.feedback.shapes.python import parsed, shape_of, visible_of
+from pilotfish.feedback.shapes.parsing import parsed
+from pilotfish.feedback.shapes.python import shape_of, visible_of
 from pilotfish.feedback.shapes.words import all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
 from pilotfish.library.workspace import computer

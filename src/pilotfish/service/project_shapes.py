@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
 from pilotfish.feedback.shapes.asked import ASKED_BY_STDLIB
-from pilotfish.feedback.shapes.imports import is_package, key_of, may_mean, meant_by, target_of
+from pilotfish.feedback.shapes.imports import is_package, key_of, may_mean, means_module, meant_by, target_of
+from pilotfish.feedback.shapes.plain import PlainClasses
 from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
 from pilotfish.feedback.shapes.spread import Importer
 from pilotfish.feedback.shapes.words import WORD, Import, all_words
@@ -106,6 +107,7 @@ class ProjectShapes:
         self._packages = {target_of(path) for path in (*index, *edited) if is_package(path)}
         self._imports: dict[AbsPath, dict[str, list[Import]]] = {}
         self._asked: frozenset[str] | None = None
+        self._plain = PlainClasses(self.shapes, (*index, *edited), self._packages)
 
     def shapes(self, path: AbsPath) -> Sequence[Shape]:
         if path in self._texts:
@@ -125,6 +127,9 @@ class ProjectShapes:
             own = (name for path in paths for shape in self.shapes(path) for name in shape.asks)
             self._asked = ASKED_BY_STDLIB | frozenset(own)
         return member in self._asked
+
+    def is_plain(self, path: AbsPath, name: str) -> bool:
+        return self._plain.has(path, name)
 
     def importers(self, paths: Collection[AbsPath]) -> dict[AbsPath, list[Importer]]:
         found: dict[AbsPath, list[Importer]] = {path: [] for path in paths}
@@ -147,7 +152,9 @@ class ProjectShapes:
         meant = tuple(one for one in imports if one is ANY or may_mean(one, path, wanted, self._packages))
         if not meant:
             return None
-        return Importer(path, None if ANY in meant else meant)
+        # A package has the modules as well from which it imports names.
+        has_module = ANY in meant or is_package(path) or any(means_module(one, path, wanted) for one in meant)
+        return Importer(path, None if ANY in meant else meant, has_module)
 
     def _may_import(self, targets: Mapping[str, Sequence[AbsPath]]) -> Iterator[AbsPath]:
         """Files that have one of these names in them, and for a package those inside of it."""

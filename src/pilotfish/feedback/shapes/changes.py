@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from pilotfish.feedback.shapes.go import visible_tokens
 from pilotfish.feedback.shapes.narrowed import narrowed, renames_special
-from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, is_short, parsed, visible_in, visible_of
+from pilotfish.feedback.shapes.parsing import is_short, parsed
+from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, visible_in, visible_of
 from pilotfish.feedback.shapes.words import WORD, all_words
 from pilotfish.model import AbsPath
 
@@ -30,6 +31,10 @@ class ChangedSymbols(Struct, frozen=True):
 
     keys: frozenset[SymbolKey] = frozenset()
     all: bool = False
+    returning: frozenset[SymbolKey] = frozenset()
+    """Those of them of which a call may return now and did not, or the other way round."""
+    structured: frozenset[str] = frozenset()
+    """Classes that are changed, too, if they are made of their fields, or have to be what a base asks for."""
 
     def __bool__(self) -> bool:
         return self.all or bool(self.keys)
@@ -143,12 +148,14 @@ def difference(old: Visible, new: Visible) -> ChangedSymbols:
             return EVERYTHING
         keys |= {("", name) for name in set(old.exported) ^ set(new.exported)}
     come_or_gone = {key for key in keys if (key in old.digests) != (key in new.digests)}
-    lifting = old.lifting | new.lifting
-    derived = old.derived | new.derived
-    for owner, name in tuple(keys):
-        if owner and ((owner, name) in lifting or ((owner, name) in come_or_gone and owner in derived)):
-            keys |= classes_of(owner)
-    return ChangedSymbols(frozenset(keys))
+    returning = {key for key in keys if old.returning.get(key) != new.returning.get(key)}
+    lifting, fields, derived = old.lifting | new.lifting, old.fields | new.fields, old.derived | new.derived
+    structured = {owner for owner, name in keys if (owner, name) in fields}
+    structured |= {owner for owner, _ in come_or_gone if owner in derived}
+    for key in keys & lifting:
+        keys |= classes_of(key[0])
+        returning |= classes_of(key[0]) if key in returning else set[SymbolKey]()
+    return ChangedSymbols(frozenset(keys), returning=frozenset(returning), structured=frozenset(structured))
 
 
 def classes_of(owner: str) -> set[SymbolKey]:

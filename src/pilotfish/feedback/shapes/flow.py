@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from pilotfish.feedback.shapes.words import Callee, Part
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 MAX_ROUNDS = 20
@@ -39,7 +41,7 @@ class Unit(Struct, frozen=True):
 class OutsideStore(Struct, frozen=True):
     name: str
     is_attribute: bool
-    parts: tuple[ast.AST | str, ...]
+    parts: tuple[Part, ...]
     declared: ast.AnnAssign | None = None
 
 
@@ -102,9 +104,9 @@ def _unit(node: ast.AST, heads: tuple[ast.AST, ...], loop: int | None) -> Unit:
     return Unit(node, heads, loop, frozenset(stored), frozenset(used))
 
 
-def callees(node: ast.AST) -> Iterator[ast.AST]:
+def callees(node: ast.AST) -> Iterator[Callee]:
     """What is called in it: any of these may never return."""
-    return (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
+    return (Callee(one.func) for one in ast.walk(node) if isinstance(one, ast.Call))
 
 
 def stores_of(function: Function, units: Sequence[Unit], first: str | None) -> Iterator[OutsideStore]:
@@ -129,7 +131,7 @@ def _store(
     return OutsideStore(name, is_attribute, tuple(_sources(function, units, number, first)))
 
 
-def _sources(function: Function, units: Sequence[Unit], number: int, first: str | None) -> Iterator[ast.AST | str]:
+def _sources(function: Function, units: Sequence[Unit], number: int, first: str | None) -> Iterator[Part]:
     """All that the assignment is inferred from."""
     unit = units[number]
     last = max((place for place, one in enumerate(units) if one.loop == unit.loop), default=number)

@@ -61,5 +61,13 @@ def may_mean(one: Import, importer: AbsPath, target: ModulePath, packages: Colle
     return False
 
 
+def means_module(one: Import, importer: AbsPath, target: ModulePath) -> bool:
+    """Whether such an import may give the file itself, and not only a name in it."""
+    if one.name is None or one.name == "*":
+        return one.name is None
+    *_, whole = meant_by(one, importer)
+    return whole == target[len(target) - len(whole) :]
+
+
 def is_package(path: AbsPath) -> bool:
     return path.endswith(INITS)

@@ -10,7 +10,8 @@ each may change what the other one means, and where that is possible the caller 
 import ast
 import re
 
-from pilotfish.feedback.shapes.python import STATEMENT, VALUE_COUNTS, parsed
+from pilotfish.feedback.shapes.parsing import STATEMENT, parsed
+from pilotfish.feedback.shapes.python import VALUE_COUNTS
 
 MAX_TRIES = 3
 """Lines that look as if a statement began there, from the edit outwards: a line of a long string does, too."""

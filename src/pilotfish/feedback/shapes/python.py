@@ -2,21 +2,32 @@
 
 import ast
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import islice
 
 from msgspec import Struct
 
 from pilotfish.feedback.shapes.flow import Function, callees, stores_of, units_of
+from pilotfish.feedback.shapes.functions import (
+    PLAIN_DECORATORS,
+    body,
+    given,
+    is_annotated,
+    is_declared,
+    separated,
+    signature,
+    ways_out,
+)
+from pilotfish.feedback.shapes.parsing import parsed
 from pilotfish.feedback.shapes.words import (
+    Callee,
     Import,
     Part,
     aliases_of,
     all_words,
     collect_words,
+    handed_names,
     has_star,
     imports_in,
     imports_of,
@@ -25,14 +36,7 @@ from pilotfish.feedback.shapes.words import (
     words_of,
 )
 
-_NAME = "<a text that pilotfish reads>"
-
-# Of a string with `\d` in it the parser complains on standard error; it is the project's, and nobody asked us.
-warnings.filterwarnings("ignore", module=re.escape(_NAME))
-
 PYTHON = (".py", ".pyi")
-
-_TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore)")
 
 _DIRECTIVE = re.compile(r"#\s*(?:based)?pyright:(?!\s*ignore)[^\n]*|#\s*mypy:[^\n]*")
 """A comment that changes how a whole file is inferred."""
@@ -40,10 +44,11 @@ _DIRECTIVE = re.compile(r"#\s*(?:based)?pyright:(?!\s*ignore)[^\n]*|#\s*mypy:[^\
 VALUE_COUNTS = frozenset({"Final", "TypeAlias", "ClassVar", "InitVar"})
 """Annotations that leave the type, or what it stands for, to the value."""
 
-PLAIN_DECORATORS = frozenset({"property", "staticmethod", "classmethod", "override", "overload", "final"})
-
 SymbolKey = tuple[str, str]
 """The class that a symbol is a member of, and its name; classes in classes are joined by dots."""
+
+FIELDS = ""
+"""For a name: the order of the fields of a class."""
 
 
 class VisibleSymbol(Struct, frozen=True):
@@ -55,6 +60,18 @@ class VisibleSymbol(Struct, frozen=True):
     names: tuple[str, ...]
     lifts: bool
     """A change of this member is one of its class: whoever sees it does not mention it."""
+    is_field: bool
+    """So it is where the class is made of its fields: by a decorator, a metaclass, or a base that is."""
+    calls: tuple[str, ...] = ()
+    """What is called on the way, of which only whether it ever returns is seen."""
+    returns_by: tuple[str, ...] | None = None
+    """The words on which it hangs whether a call of it returns, beside `calls`; None: all of its words."""
+
+
+class ClassHead(Struct, frozen=True):
+    name: str
+    bases: tuple[str, ...] | None
+    """The names of its bases; None where it has anything else that may make it of its fields."""
 
 
 class Shape(Struct, frozen=True):
@@ -64,6 +81,9 @@ class Shape(Struct, frozen=True):
     """Words of the whole file that may mean something of another one."""
     asks: tuple[str, ...] = ()
     """Members that its protocols and abstract classes ask for."""
+    handed: tuple[str, ...] = ()
+    """Imported names of which more is used than an attribute: a module among them may be anywhere."""
+    classes: tuple[ClassHead, ...] = ()
     is_whole: bool = False
     """It could not be parsed: one symbol, and `outside` are all of its words."""
 
@@ -72,7 +92,10 @@ class Visible(Struct, frozen=True):
     """The digests of what can be seen of a module, and what its members mean for their classes."""
 
     digests: dict[SymbolKey, bytes]
+    returning: dict[SymbolKey, bytes]
+    """The same of what decides whether a call of it returns; what is not here always does."""
     lifting: frozenset[SymbolKey]
+    fields: frozenset[SymbolKey]
     derived: frozenset[str]
     """Classes with bases: what comes or goes there may be asked for."""
     exported: tuple[str, ...]
@@ -82,81 +105,12 @@ class Visible(Struct, frozen=True):
     """The digest of the statements at the top that bind nothing."""
 
 
-MAX_CHARACTERS = 256 * 1024
-"""Of a text that is parsed."""
-
-MAX_PIECE_TOKENS = 12_000
-"""Of what is parsed at once: the parser of Python lets nothing else run meanwhile, for 4 µs a token at worst."""
-
-MAX_BRACED = 50_000_000
-"""Before Python 3.12, a string with expressions takes as many nanoseconds as their number times its length."""
-
-MAX_MARKS = 1_000
-"""In a row. The parser takes the square of their number to bring those of an identifier into order."""
-
 MAX_STEPS = 500_000
 """Through trees, again for every symbol that a part belongs to: else 64 KB of `self.x = y` in one function take
 more than 40 s. Of 85 files of the standard library and of packages, none took more than 90,000."""
 
 CHARACTERS_OF_STEP = 20
 """That a step through a tree is when it is written down."""
-
-_MARKS = re.compile(r"[^\x00-\x7f\w]+")
-
-_TOKEN = re.compile(r"\w+|[^\w \t]")
-
-_EXPRESSIONS = re.compile(r"[fF][rR]?['\"]")
-
-STATEMENT = re.compile(r"(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)")
-"""How one begins at the start of a line. If that is inside of a string or of brackets, what is before cannot be
-parsed."""
-
-
-def is_short(text: str) -> bool:
-    """Whether it can be parsed while everybody waits."""
-    return next(islice(_TOKEN.finditer(text), MAX_PIECE_TOKENS // 2, None), None) is None
-
-
-def parsed(text: str) -> ast.Module | None:
-    """None where it cannot be read, or would take too long. Statement by statement: others have their turns between."""
-    if len(text) > MAX_CHARACTERS or max((len(run) for run in _MARKS.findall(text)), default=0) > MAX_MARKS:
-        return None
-    is_typed, body, start = _TYPE_COMMENT.search(text) is not None, list[ast.stmt](), 0
-    while start < len(text):
-        for end in _ends_of_piece(text, start):
-            piece = _parsed_at_once(text[start:end], is_typed=is_typed)
-            if piece is not None:
-                break
-        else:
-            return None
-        body += piece.body
-        start = end
-    return ast.Module(body, [])
-
-
-def _parsed_at_once(text: str, *, is_typed: bool) -> ast.Module | None:
-    try:
-        return ast.parse(text, _NAME, type_comments=is_typed)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _ends_of_piece(text: str, start: int) -> Iterator[int]:
-    """Where what is parsed at once may end, best first: the last two lines within the bounds that may begin a
-    statement, of which one may follow a decorator, and those within a half and a quarter of the bounds."""
-    for share in (1, 2, 4):
-        beyond = next(islice(_TOKEN.finditer(text, start), MAX_PIECE_TOKENS // share, None), None)
-        end = len(text) if beyond is None else _statement_before(text, start, beyond.start())
-        for one in (end, _statement_before(text, start, end)):
-            is_slow = text.count("{", start, one) * (one - start) > MAX_BRACED
-            if one > start and not (is_slow and _EXPRESSIONS.search(text, start, one)):
-                yield one
-
-
-def _statement_before(text: str, start: int, end: int) -> int:
-    while (line := text.rfind("\n", start, end - 1) + 1) > start and not STATEMENT.match(text, line):
-        end = line
-    return line
 
 
 def shape_of(text: str) -> Shape:
@@ -165,8 +119,10 @@ def shape_of(text: str) -> Shape:
     with suppress(RecursionError, _TooMuch):
         if module is not None:
             reader = _Reader(module)
-            symbols = tuple(reader.symbol(key) for key in reader.keys)
-            return Shape(symbols, tuple(imports_of(module)), outside_words(module), tuple(reader.asks))
+            symbols, imports = tuple(reader.symbol(key) for key in reader.keys), tuple(imports_of(module))
+            handed = tuple(handed_names(module).intersection(one.bound for one in imports))
+            asks, classes = tuple(reader.asks), tuple(reader.classes)
+            return Shape(symbols, imports, outside_words(module), asks, handed, classes)
     return Shape(outside=tuple(all_words(text)), is_whole=True)
 
 
@@ -186,9 +142,10 @@ def visible_in(module: ast.Module, text: str) -> Visible | None:
 def _visible(reader: "_Reader", text: str) -> Visible:
     exported = [said for part in reader.parts(("", "__all__")) for said in _strings(part)]
     digests = {key: reader.digest(key) for key in reader.keys}
-    lifting = frozenset(key for key in reader.keys if reader.lifts(key))
+    returning = {key: made for key in reader.keys if (made := reader.returning(key)) is not None}
     directives = tuple(_DIRECTIVE.findall(text))
-    return Visible(digests, lifting, frozenset(reader.derived), tuple(exported), directives, reader.flow())
+    marks = frozenset(reader.lifting), frozenset(reader.fields), frozenset(reader.derived)
+    return Visible(digests, returning, *marks, tuple(exported), directives, reader.flow())
 
 
 class _TooMuch(Exception):
@@ -220,7 +177,13 @@ class _Reader:
         self._flow: list[Part] = []
         """Statements at the top that bind nothing: one of them may never end."""
         self._after: dict[SymbolKey, int] = {}
-        self._lifting: set[SymbolKey] = set()
+        self._functions: dict[SymbolKey, list[Part]] = {}
+        """Of each, by what a call of it returns or not; nothing where it surely does."""
+        self._bound: set[SymbolKey] = set()
+        """What is, in one place at least, no function."""
+        self.lifting: set[SymbolKey] = set()
+        self.fields: set[SymbolKey] = set()
+        self.classes: list[ClassHead] = []
         self._overriding: set[SymbolKey] = set()
         self.derived: set[str] = set()
         self.asks: dict[str, None] = {}
@@ -241,9 +204,6 @@ class _Reader:
         """What is declared counts; where nothing is, all that it is inferred from."""
         return [*(self._declared.get(key) or self._inferred.get(key, ())), *self._flow[: self._after.get(key, 0)]]
 
-    def lifts(self, key: SymbolKey) -> bool:
-        return key in self._lifting
-
     def symbol(self, key: SymbolKey) -> VisibleSymbol:
         names, outside = set[str](), set[str]()
         for part in self.parts(key):
@@ -254,8 +214,24 @@ class _Reader:
         if key in self._overriding:
             # What is inferred of a member may be taken from the one that it overrides.
             outside.add(key[1])
-        self._count(len(names) + len(outside))
-        return VisibleSymbol(*key, tuple(outside), tuple(names), lifts=self.lifts(key))
+        calls = {part.leaf for part in self.parts(key) if isinstance(part, Callee)}
+        self._count(len(names) + len(outside) + len(calls))
+        words = tuple(outside), tuple(names)
+        return VisibleSymbol(*key, *words, key in self.lifting, key in self.fields, tuple(calls), self._returns_by(key))
+
+    def _returns_by(self, key: SymbolKey) -> tuple[str, ...] | None:
+        if key in self._bound:
+            return None
+        found = set[str]()
+        for part in self._functions[key]:
+            self._count(collect_words(part, found, found))
+        return tuple(found)
+
+    def returning(self, key: SymbolKey) -> bytes | None:
+        if key in self._bound:
+            return self.digest(key)
+        parts = self._functions[key]
+        return self._digest(parts) if parts else None
 
     def flow(self) -> bytes:
         return self._digest(self._flow)
@@ -266,15 +242,16 @@ class _Reader:
     def _digest(self, parts: Iterable[Part]) -> bytes:
         made = blake2b(digest_size=16)
         for part in parts:
-            said = part if isinstance(part, str) else ast.dump(part)
+            node = part.node if isinstance(part, Callee) else part
+            said = node if isinstance(node, str) else ast.dump(node)
             self._count(1 + len(said) // CHARACTERS_OF_STEP)
             made.update(said.encode(errors="surrogatepass") + b"\0")
         return made.digest()
 
     # --- Statements --------------------------------------------------------------------------------------------------
 
-    def _read(self, body: Sequence[ast.stmt], scope: _Scope, around: tuple[Part, ...]) -> None:
-        for node in body:
+    def _read(self, statements: Sequence[ast.stmt], scope: _Scope, around: tuple[Part, ...]) -> None:
+        for node in statements:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._function(node, scope, around)
@@ -293,7 +270,7 @@ class _Reader:
                     self._simple(node.subject, scope, around)
                     for case in node.cases:
                         self._simple(case.pattern, scope, (*around, node.subject))
-                        self._read(case.body, scope, (*around, node.subject, case.pattern, *_given(case.guard)))
+                        self._read(case.body, scope, (*around, node.subject, case.pattern, *given(case.guard)))
                 case _:
                     self._simple(node, scope, around)
 
@@ -321,8 +298,8 @@ class _Reader:
         self._read(node.body, scope, (*around, "try"))
         for handler in node.handlers:
             if handler.name:
-                self._add(scope, handler.name, (*around, *_given(handler.type)))
-            self._read(handler.body, scope, (*around, "except", *_given(handler.type)))
+                self._add(scope, handler.name, (*around, *given(handler.type)))
+            self._read(handler.body, scope, (*around, "except", *given(handler.type)))
         self._read(node.orelse, scope, (*around, "else"))
         self._read(node.finalbody, scope, around)
 
@@ -339,16 +316,15 @@ class _Reader:
 
     def _annotated(self, node: ast.AnnAssign, name: str, scope: _Scope, around: tuple[Part, ...]) -> None:
         counts = scope.is_structured or self._leaves_to_value(node.annotation)
-        value = _given(node.value) if counts else ("with a value",) if node.value else ()
+        value = given(node.value) if counts else ("with a value",) if node.value else ()
         self._add(scope, name, (*around, node.annotation, *value), self._declared)
         self._field(scope, name)
 
     def _field(self, scope: _Scope, name: str) -> None:
         """Of what instances are made, the order counts."""
         if scope.is_structured:
-            outer, _, class_name = scope.owner.rpartition(".")
-            self._inferred[outer, class_name].append(name)
-            self._lifting.add((scope.owner, name))
+            self._add(scope, FIELDS, [name])
+            self.fields |= {(scope.owner, name), (scope.owner, FIELDS)}
 
     def _leaves_to_value(self, annotation: ast.AST) -> bool:
         names, outside = set[str](), set[str]()
@@ -359,7 +335,7 @@ class _Reader:
         generic = getattr(node, "type_params", [])
         head = [*node.decorator_list, *node.bases, *node.keywords, *generic]
         self._add(
-            scope, node.name, (*around, "class", *_separated(node.decorator_list, node.bases, node.keywords), *generic)
+            scope, node.name, (*around, "class", *separated(node.decorator_list, node.bases, node.keywords), *generic)
         )
         owner = f"{scope.owner}.{node.name}" if scope.owner else node.name
         names, outside = set[str](), set[str]()
@@ -368,21 +344,23 @@ class _Reader:
         if node.bases:
             self.derived.add(owner)
         if scope.is_structured:
-            self._lifting.add((scope.owner, node.name))
+            self.fields.add((scope.owner, node.name))
+        self.classes.append(ClassHead(owner, _plain_bases(node)))
         inside = _Scope(owner, bool(node.bases), bool(head), bool(generic), "Protocol" in names | outside)
         self._read(node.body, inside, around)
 
     def _function(self, node: Function, scope: _Scope, around: tuple[Part, ...]) -> None:
         decorators = {name for one in node.decorator_list for name in words_of(one)}
-        signature = _signature(node)
-        self._add(scope, node.name, (*around, *signature))
-        if node.returns is None and node.type_comment is None:
-            self._add(scope, node.name, _body(node))
+        self._add(scope, node.name, (*around, *signature(node)), function=node)
+        if not is_declared(node):
+            self._add(scope, node.name, body(node), function=node)
+        # Defined twice, overloaded perhaps, it is all of them.
+        self._functions.setdefault((scope.owner, node.name), []).extend(ways_out(node))
         if scope.is_protocol or any("abstract" in name for name in decorators):
             self.asks[node.name] = None
-            self._lifting.add((scope.owner, node.name))
+            self.lifting.add((scope.owner, node.name))
         if scope.is_structured and not decorators <= PLAIN_DECORATORS:
-            self._lifting.add((scope.owner, node.name))
+            self.fields.add((scope.owner, node.name))
         units = units_of(node)
         first = next((one.arg for one in (*node.args.posonlyargs, *node.args.args)), None) if scope.owner else None
         for store in stores_of(node, units, first):
@@ -391,19 +369,26 @@ class _Reader:
             if store.declared is None:
                 self._add(where, store.name, (*around, *store.parts))
             else:
-                value = _given(store.declared.value) if self._leaves_to_value(store.declared.annotation) else ()
+                value = given(store.declared.value) if self._leaves_to_value(store.declared.annotation) else ()
                 self._add(where, store.name, (*around, store.declared.annotation, *value), self._declared)
 
     def _add(
-        self, scope: _Scope, name: str, parts: Iterable[Part], kept: dict[SymbolKey, list[Part]] | None = None
+        self,
+        scope: _Scope,
+        name: str,
+        parts: Iterable[Part],
+        kept: dict[SymbolKey, list[Part]] | None = None,
+        function: Function | None = None,
     ) -> None:
         key, found = (scope.owner, name), [*parts]
         self._count(len(found))
         (self._inferred if kept is None else kept).setdefault(key, []).extend(found)
         self._after[key] = len(self._flow)
         if scope.owner and (scope.is_generic or scope.is_nested or (name.startswith("__") and name.endswith("__"))):
-            self._lifting.add(key)
-        if scope.has_bases:
+            self.lifting.add(key)
+        if function is None:
+            self._bound.add(key)
+        if scope.has_bases and not (function and is_annotated(function)):
             self._overriding.add(key)
         if scope.is_protocol:
             self.asks[name] = None
@@ -412,61 +397,10 @@ class _Reader:
 # --- Parts ------------------------------------------------------------------------------------------------------------
 
 
-def _signature(node: Function) -> Iterator[Part]:
-    """Of a parameter with an annotation, only whether it has a default is seen."""
-    yield type(node).__name__
-    yield from _separated(node.decorator_list, getattr(node, "type_params", []))
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
-    for kind, group, values in (
-        ("/", arguments.posonlyargs, defaults[: len(arguments.posonlyargs)]),
-        ("", arguments.args, defaults[len(arguments.posonlyargs) :]),
-        ("*", [one for one in (arguments.vararg,) if one], [None]),
-        ("=", arguments.kwonlyargs, arguments.kw_defaults),
-        ("**", [one for one in (arguments.kwarg,) if one], [None]),
-    ):
-        yield kind
-        for one, default in zip(group, values, strict=False):
-            yield one
-            if default is not None:
-                yield "with a default" if one.annotation else default
-    yield "->"
-    yield from _given(node.returns)
-    yield node.type_comment or ""
-
-
-def _body(node: Function) -> Iterator[Part]:
-    """What the result is inferred from; without one, only whether the function ever ends is seen."""
-    gives = any(
-        isinstance(one, ast.Yield | ast.YieldFrom) or (isinstance(one, ast.Return) and one.value is not None)
-        for one in ast.walk(node)
-    )
-    for statement in node.body:
-        if gives:
-            yield statement
-            continue
-        for one in ast.walk(statement):
-            if isinstance(one, ast.stmt) and not isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr):
-                yield type(one).__name__
-            if isinstance(one, ast.If | ast.While):
-                yield one.test
-            elif isinstance(one, ast.With | ast.AsyncWith):
-                yield from (item.context_expr for item in one.items)
-            elif isinstance(one, ast.Call):
-                yield one.func
-            elif isinstance(one, ast.Constant) and one.value is ...:
-                yield "..."
-
-
-def _given(node: ast.AST | None) -> tuple[ast.AST, ...]:
-    return () if node is None else (node,)
-
-
-def _separated(*groups: Sequence[ast.AST]) -> Iterator[Part]:
-    for group in groups:
-        yield from group
-        yield "|"
+def _plain_bases(node: ast.ClassDef) -> tuple[str, ...] | None:
+    heads = [one.value if isinstance(one, ast.Subscript) else one for one in node.bases]
+    names = tuple(one.id for one in heads if isinstance(one, ast.Name))
+    return names if len(names) == len(heads) and not (node.decorator_list or node.keywords) else None
 
 
 def _said(one: Import) -> ast.AST:

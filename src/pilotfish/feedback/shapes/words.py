@@ -11,7 +11,23 @@ WORD = re.compile(r"[^\W\d]\w*")
 _STRETCH = re.compile(r"[\s\S]{1,65536}\w*")
 """What is searched at once: the search lets nothing else run meanwhile."""
 
-Part = ast.AST | str
+
+class Callee(Struct, frozen=True):
+    """What is called where only that matters: whether it returns."""
+
+    node: ast.AST
+
+    @property
+    def leaf(self) -> str:
+        """Its last name; empty where it has none."""
+        match self.node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name
+            case _:
+                return ""
+
+
+Part = ast.AST | str | Callee
 """Of what can be seen of a symbol."""
 
 
@@ -56,6 +72,9 @@ def collect_words(part: Part, names: set[str], outside: set[str]) -> int:
 
     Returns how many steps that took.
     """
+    if isinstance(part, Callee):
+        # What it is called on decides which one is called, and that is left to its name.
+        return 1 if part.leaf else collect_words(part.node, names, outside)
     steps, waiting = 1, [] if isinstance(part, str) else [part]
     while waiting:
         steps += 1
@@ -105,6 +124,12 @@ def outside_words(module: ast.Module) -> tuple[str, ...]:
     names, outside = set[str](), set[str]()
     collect_words(module, names, outside)
     return tuple(outside | names if has_star(module) else outside)
+
+
+def handed_names(module: ast.Module) -> set[str]:
+    """The names of which more is used than an attribute: what they mean may go anywhere."""
+    bases = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+    return {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and id(node) not in bases}
 
 
 def has_star(module: ast.Module) -> bool:

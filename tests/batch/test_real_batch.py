@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from support.servers.real import PYPI, User
-from support.values.patched_project import BREAKING, COUNT, FILES, GREETING, MAIN
+from support.values.patched_project import BREAKING, COUNT, FILES, GREETING, MAIN, NO_METHOD
 
 pytestmark = [pytest.mark.server("ty"), pytest.mark.proves("DIAG-9")]
 
@@ -32,6 +32,7 @@ CHANGE = (
 
 PATCHES: Mapping[str, tuple[Mapping[str, Any], Texts]] = {
     "breaks another": ({"files": {"greeting.py": BREAKING}}, {"greeting.py": BREAKING}),
+    "breaks another by blanks": ({"files": {"state.py": NO_METHOD}}, {"state.py": NO_METHOD}),
     "breaks itself": ({"diff": CHANGE}, {"main.py": MAIN.replace('"x"', "1")}),
     "deletes": ({"files": {"greeting.py": None}}, {"greeting.py": None}),
     "moves": ({"diff": RENAME}, {"greeting.py": None, "hello.py": GREETING}),

@@ -13,7 +13,7 @@ import pytest
 from config.test_pwned import foreign_files, own_files
 from pilotfish.protocol.wire import Json
 from pilotfish.surfaces.cli.main import VERBS, run
-from support.clients.raw_llxprt import framed
+from support.clients.frames import framed
 from support.clients.raw_mcp import initialize, request
 from support.daemon.homes import no_daemon_left
 

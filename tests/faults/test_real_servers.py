@@ -101,3 +101,44 @@ async def test_a_program_that_is_not_there_is_said_once_after_an_edit_and_is_the
         assert not answer.ok
         assert answer.errors[0].code is Code.SERVER_MISSING
         assert "no-such-program-anywhere" in answer.errors[0].message
+
+
+GREETER = "class Greeter:\n    name = 'a'\n    def bye(self) -> None:\n        pass\n"
+MODE = "from typing import Literal\n\nMode = Literal['ab']\n"
+PATTERN = "export const end = /\\/*$/;\nexport const name: string = 'a';\n/* more */\n"
+
+
+@pytest.mark.proves("DIAG-11")
+@pytest.mark.parametrize(
+    ("ending", "before", "after", "user"),
+    [
+        pytest.param(
+            "py",
+            GREETER,
+            GREETER.replace("    def", "def").replace("        pass", "    pass"),
+            "from lib import Greeter\n\nGreeter().bye()\n",
+            id="a method that is one no more",
+        ),
+        pytest.param(
+            "py", MODE, MODE.replace("ab", "a b"), "from lib import Mode\n\nx: Mode = 'ab'\n", id="a blank in a text"
+        ),
+        pytest.param(
+            "ts",
+            PATTERN,
+            PATTERN.replace("string = 'a'", "number = 1"),
+            "import { name } from './lib';\nexport const x: string = name;\n",
+            id="behind a pattern that looks like a comment",
+            marks=pytest.mark.server("typescript"),
+        ),
+    ],
+)
+async def test_an_edit_that_seems_to_change_nothing_is_told_in_other_files(
+    ending: str, before: str, after: str, user: str, tmp_path: Path
+) -> None:
+    async with real_service(tmp_path, PATIENT) as running:
+        running.write("tsconfig.json", "{}")
+        names = [running.write(f"lib.{ending}", before), running.write(f"user.{ending}", user)]
+        assert (await running.service.check(running.client, names)).meta.state is State.FRESH
+        running.write(names[0], after)
+        told = await running.service.touched(Touch((names[0],), "edit"), running.client)
+    assert f"user.{ending}" in told.text, told

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from llxprt.test_process import LAUNCH, SERVICE
-from support.clients.raw_llxprt import Frames, framed
+from support.clients.frames import Frames, framed
 from support.daemon.homes import DaemonHome
 
 pytestmark = [pytest.mark.host("node"), pytest.mark.server("ty"), pytest.mark.proves("DIAG-11", "HOOK-1")]

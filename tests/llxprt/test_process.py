@@ -16,8 +16,8 @@ import anyio
 import pytest
 from mcp import Client
 
+from support.clients.frames import Frames, framed
 from support.clients.mcp import text_of, transport
-from support.clients.raw_llxprt import Frames, framed
 from support.process_tree import alive, below, ends
 
 

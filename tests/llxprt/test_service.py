@@ -14,7 +14,8 @@ from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.host_channel import MAX_AT_ONCE
 from pilotfish_llxprt.service import serve_host
-from support.clients.raw_llxprt import ServiceHost, framed, service_host
+from support.clients.frames import framed
+from support.clients.raw_llxprt import ServiceHost, service_host
 from support.clients.wires import MemoryWire
 from support.servers.complaining import complaining, silent
 from support.servers.script import SILENCE, Script

@@ -214,12 +214,19 @@ async def test_in_the_middle_of_a_merge_nothing_is_told_but_that_it_is_so_and_on
         assert told(await it.edit("other.rb", "use name5\n")) == {"other.rb": ["no name5"]}
 
 
-async def test_an_error_that_somebody_else_saw_first_is_told_to_whoever_made_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["use name1\n", None], ids=["the host says what was there", "it does not"])
+@pytest.mark.parametrize("begun", [True, False], ids=["a start was seen", "no start was seen"])
+@pytest.mark.parametrize("name", ["user.rb", "untracked.rb"])
+async def test_an_error_that_somebody_else_saw_first_is_told_to_whoever_made_it(
+    tmp_path: Path, before: str | None, begun: bool, name: str
+) -> None:
     async with repository(tmp_path) as it:
-        it.ground.write("user.rb", "use name6\n")
-        await it.ground.service.check(it.another(), ["user.rb"])
-        touch = Touch(("user.rb",), "edit", before={"user.rb": "use name1\n"})
-        assert told(await it.ground.service.touched(touch, it.client)) == {"user.rb": ["no name6"]}
+        for text in ("use name1\n", "use name6\n"):
+            it.ground.write(name, text)
+            await it.ground.service.check(it.another(), [name])
+        touch = Touch((name,), "edit", before={} if before is None else {name: before})
+        client = it.client if begun else replace(it.client, id="third")
+        assert told(await it.ground.service.touched(touch, client)) == {name: ["no name6"]}
 
 
 async def test_what_another_conversation_broke_is_not_told_to_this_one(tmp_path: Path) -> None:

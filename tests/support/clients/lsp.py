@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from support.clients.raw_llxprt import Frames, framed
+from support.clients.frames import Frames, framed
 
 LSP = (sys.executable, "-I", "-m", "pilotfish", "lsp")
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from typing import Any, Protocol
 
+from support.clients.frames import framed
 from support.clients.http import http_served
-from support.clients.raw_llxprt import framed
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 
 

@@ -426,6 +426,11 @@ def answer_from(operation: str, data: D | None, effort: Effort) -> Answer[D]:
     )
 
 
+def refused(operation: str, failure: Failure) -> Answer[Any]:
+    """The answer to a question that could not be asked."""
+    return answer_from(operation, None, Effort(errors=(error_of(failure),)))
+
+
 def with_warnings(answer: Answer[D], warnings: tuple[str, ...]) -> Answer[D]:
     """The same answer, with more to heed."""
     if not warnings:

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from msgspec import Raw
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, State, answer_from, error_of
+from pilotfish.api.answers import Answer, DiagnosticsAnswer, Feedback, State, refused
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.daemon.lifetime import Lifetime
@@ -206,7 +206,7 @@ class SocketMethods:
             asked = question_of(read_params(params, dict[str, object]))
         except Refused as refusal:
             operation = str(read_params(params, dict[str, object]).get("operation", ""))
-            return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
+            return refused(operation, refusal)
         return await self.service.ask(asked, client)
 
     async def _check(self, params: Raw, line: MethodContext) -> DiagnosticsAnswer:

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Never
 else:
     import _signal as signal
@@ -29,6 +29,9 @@ MAX_EVENT = 24 * 1024 * 1024
 
 MAX_ANSWER = 1024 * 1024
 """Bytes of an answer: hosts cut at ten thousand characters."""
+
+MAX_HEADER = 100
+"""Bytes before the body of a message; ours has thirty."""
 
 RESULT = b'{"jsonrpc":"2.0","id":0,"result":"'
 LEAVING = (b'"code":"upgrade"', b'"code":"shutting_down"')
@@ -93,23 +96,29 @@ def printed(answer: bytes) -> bytes:
 def exchange(connection: "socket.socket", message: bytes) -> bytes:
     """Send the message and return the body of the first one that comes back."""
     connection.sendall(message)
-    heard = b""
-    while data := connection.recv(65536):
-        heard += data
-        if len(heard) > MAX_ANSWER:
-            raise ValueError(len(heard))
-        header, blank, body = heard.partition(b"\r\n\r\n")
-        if blank and len(body) >= _length(header):
-            connection.close()
-            return body
+    for body in bodies(connection, bytearray(), MAX_ANSWER):
+        connection.close()
+        return body
     return b""
 
 
-def _length(header: bytes) -> int:
-    length = int(header.partition(b":")[2])
-    if length <= 0:
-        raise ValueError(length)
-    return length
+def bodies(connection: "socket.socket", heard: bytearray, most: int) -> "Iterator[bytes]":
+    """Of the messages that come, each of at most so many bytes. `heard` keeps what is not a whole one, for a caller
+    that is interrupted."""
+    while data := connection.recv(65536):
+        heard += data
+        while (end := heard.find(b"\r\n\r\n")) >= 0:
+            size = int(heard[:end].partition(b":")[2])
+            if not 0 < size <= most:
+                raise ValueError(size)
+            whole = end + 4 + size
+            if len(heard) < whole:
+                break
+            body = bytes(heard[end + 4 : whole])
+            del heard[:whole]
+            yield body
+        if len(heard) > most + MAX_HEADER:
+            raise ValueError(len(heard))
 
 
 def _connect(place: DaemonPlace, seconds: float) -> "socket.socket":

@@ -7,14 +7,14 @@ another build, wrong words, a terminal) is left to the command line itself: to a
 import os
 import sys
 
-from pilotfish.ipc.hook_program import RESULT, framed, write
+from pilotfish.ipc.hook_program import RESULT, bodies, framed, write
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, DaemonPlace, Missed, connect, packed
 
 # `typing` costs as much as the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 VERBS = frozenset({
     "check", "declaration", "definition", "explore", "hover", "impact", "implementation", "references", "signature",
@@ -70,7 +70,7 @@ def _print(connection: "socket.socket", heard: bytearray) -> int | None:
     """Print what the daemon tells until it gives the exit code; None where it gives none and nothing was printed."""
     printed = False
     try:
-        for body in _bodies(connection, heard):
+        for body in bodies(connection, heard, MAX_PRINTED):
             if body.startswith(RESULT):
                 return int(body[len(RESULT) : body.rindex(b'"')])
             if not body.startswith(PRINTED):
@@ -98,22 +98,6 @@ def _interrupt(connection: "socket.socket | None", heard: bytearray) -> int:
         pass
     write(2, b"Interrupted.\n")
     return INTERRUPTED
-
-
-def _bodies(connection: "socket.socket", heard: bytearray) -> "Iterator[bytes]":
-    """Of the messages that come. `heard` keeps what is not a whole one, for a caller that is interrupted."""
-    while data := connection.recv(65536):
-        heard += data
-        while (end := heard.find(b"\r\n\r\n")) >= 0:
-            size = int(heard[:end].partition(b":")[2])
-            if not 0 < size <= MAX_PRINTED:
-                raise ValueError(size)
-            whole = end + 4 + size
-            if len(heard) < whole:
-                break
-            body = bytes(heard[end + 4 : whole])
-            del heard[:whole]
-            yield body
 
 
 def is_plain(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> bool:

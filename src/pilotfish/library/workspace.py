@@ -33,7 +33,6 @@ from pilotfish.api.answers import (
     Changes,
     DiagnosticsAnswer,
     Edge,
-    Effort,
     Exploration,
     Feedback,
     HierarchyItem,
@@ -44,8 +43,7 @@ from pilotfish.api.answers import (
     Signature,
     Symbol,
     SymbolText,
-    answer_from,
-    error_of,
+    refused,
 )
 from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.api.status import Snapshot
@@ -193,7 +191,7 @@ class Workspace:
         try:
             asked = question(OPERATIONS[operation], arguments)
         except Refused as refusal:
-            return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
+            return refused(operation, refusal)
         return await self.answer(asked)
 
     async def answer(self, question: Question) -> Answer[Any]:

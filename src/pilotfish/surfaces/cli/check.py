@@ -20,7 +20,7 @@ from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.check_options import FORMATS, SEVERITIES, CheckOptions
-from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, refusal
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, host_option, root_option, with_workspace
 from pilotfish.system.real_path import real_path
 
@@ -182,10 +182,11 @@ def _check_text(workspace: OpenWorkspace, path: str, text: str, *, only_new: boo
 
 
 def _print_refusal(failure: Failure, options: CheckOptions) -> ExitCode:
+    from pilotfish.api.answers import refused
     from pilotfish.surfaces.cli.check_output import exit_code, printed_report
     from pilotfish.surfaces.cli.terminal.printing import print_all
 
-    answer = refusal(Operation.DIAGNOSTICS, failure)
+    answer = refused(Operation.DIAGNOSTICS, failure)
     print_all(printed_report(answer, "", "", options, None, None))
     return exit_code(answer, options)
 

@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.cli.workspace import asking_host, host_option, root_of, root_option
+from pilotfish.surfaces.cli.workspace import config_request, host_option, json_option, root_of, root_option
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.config.files import WorkspaceFiles
     from pilotfish.config.host_trust import HostTrust
-    from pilotfish.config.load import ConfigRequest, Loaded
+    from pilotfish.config.load import Loaded
     from pilotfish.config.places import Places
     from pilotfish.config.trust import Trust, TrustOffer
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 directory_argument = click.argument("directory", metavar="[DIR]", required=False)
 
 
@@ -126,7 +125,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     from pilotfish.surfaces.cli.project import waiting_servers
     from pilotfish.surfaces.cli.terminal.config_text import offer_json, offer_lines
 
-    request = _request(directory)
+    request = config_request(directory)
     with open_workspace(directory) as workspace:
         loaded = load_from(workspace, request)
         offer = read_offer(workspace, loaded.project_file, loaded.project)
@@ -239,7 +238,7 @@ def _read_trust(root: str) -> Trust | None:
 def _load(root: str) -> Loaded:
     from pilotfish.config.load import load
 
-    return load(_request(root))
+    return load(config_request(root))
 
 
 def _with_unused_entries(loaded: Loaded) -> Loaded:
@@ -254,13 +253,6 @@ def _with_unused_entries(loaded: Loaded) -> Loaded:
     for sheet in loaded.sheets:
         problems = tuple(map(sheet.placed, problems))
     return replace(loaded, problems=(*loaded.problems, *problems))
-
-
-def _request(root: str) -> ConfigRequest:
-    from pilotfish.config.load import Catalogue, ConfigRequest
-    from pilotfish.servers.catalogue import builtin_layer, canonical_id
-
-    return ConfigRequest(root, _places(), Catalogue(builtin_layer(), canonical_id), asking_host())
 
 
 def _places() -> Places:

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import click
 
-from pilotfish.api.answers import Answer
+from pilotfish.api.answers import Answer, refused
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.rows import ROWS
@@ -22,7 +22,7 @@ from pilotfish.surfaces.cli.check import check
 from pilotfish.surfaces.cli.check_options import CheckOptions
 from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput
 from pilotfish.surfaces.cli.questions import COMMANDS, answer_after, question_fields
-from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
+from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question
 from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer
 from pilotfish.surfaces.cli.terminal.progress import ProgressBar
 from pilotfish.surfaces.cli.workspace import asking_host
@@ -61,7 +61,7 @@ async def answer_words(
             answer = await _ask(service, client, operation, given)
             folder = client.root
     except Failure as failure:
-        answer = refusal(operation, failure)
+        answer = refused(operation, failure)
     show(printed_answer(answer, folder, cwd, None, as_json=as_json))
     return exit_code_of_question(answer)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from pilotfish.service.status.snapshot import state_of, totals_of
-from pilotfish.surfaces.cli.workspace import asking_host
+from pilotfish.surfaces.cli.workspace import config_request
 
 if TYPE_CHECKING:
     from pilotfish.api.status import ServerRow, Snapshot
@@ -25,15 +25,13 @@ AT_REST = ("idle", "unavailable")
 
 def workspace_of(root: str, environment: Mapping[str, str] = os.environ) -> tuple[Workspace, Loaded]:
     """The workspace as this program sees it, without a daemon. Raises `Refused` when the root is not a folder."""
-    from pilotfish.config.load import Catalogue, ConfigRequest, load
-    from pilotfish.config.places import user_places
+    from pilotfish.config.load import load
     from pilotfish.policy.boundary import boundary_of
-    from pilotfish.servers.catalogue import builtin_layer, canonical_id
     from pilotfish.service.workspace import Workspace
 
-    places = user_places(environment)
-    loaded = load(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id), asking_host()))
-    return Workspace(loaded, boundary_of(root, root), places, environment), loaded
+    request = config_request(root, environment)
+    loaded = load(request)
+    return Workspace(loaded, boundary_of(root, root), request.places, environment), loaded
 
 
 def servers_in_use(root: str) -> frozenset[str]:

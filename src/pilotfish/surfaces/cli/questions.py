@@ -13,13 +13,13 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer
+from pilotfish.api.answers import Answer, refused
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
+from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question
 from pilotfish.surfaces.cli.terminal.printing import print_answer
 from pilotfish.surfaces.cli.workspace import (
     OpenWorkspace,
@@ -115,7 +115,7 @@ def _ask_and_print(operation: Operation, root: str | None, *, as_json: bool, **f
             given["text"] = sys.stdin.read()
         answer, folder = with_workspace(root, ask)
     except Failure as failure:
-        answer, folder = refusal(operation, failure), ""
+        answer, folder = refused(operation, failure), ""
     print_answer(answer, folder, as_json=as_json)
     return exit_code_of_question(answer)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import asking_host, host_option, json_option, root_of, root_option
+from pilotfish.surfaces.cli.workspace import asking_host, config_request, host_option, json_option, root_of, root_option
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
@@ -146,16 +146,15 @@ def file_of(spec: ServerSpec, word: str) -> str | None:
 def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
     """The servers of this workspace, and whether it is trusted."""
     from pilotfish.config.places import project_files
-    from pilotfish.servers.catalogue import builtin_layer, canonical_id, effective_servers, load
+    from pilotfish.servers.catalogue import effective_servers, load
 
     # Reading the configuration is a seventh of what this verb takes, and most people have none.
     speaking = (places.global_file, places.pins, *(os.path.join(root, name) for _, name in project_files()))
     if asking_host() is None and not any(map(os.path.lexists, speaking)):
         return load(), False
-    from pilotfish.config.load import Catalogue, ConfigRequest
     from pilotfish.config.load import load as load_config
 
-    loaded = load_config(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id), asking_host()))
+    loaded = load_config(config_request(root))
     for problem in loaded.errors:
         click.echo(f"The configuration has an error: {problem}", err=True)
     config = loaded.config

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.surfaces.cli.completion import hosts
-from pilotfish.surfaces.cli.workspace import root_of
+from pilotfish.surfaces.cli.workspace import config_request, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -334,10 +334,7 @@ def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receip
 
 def _say_broken_configuration(root: str) -> None:
     """A host that is wired well shows nothing of a server that the configuration does not start."""
-    from pilotfish.config.load import Catalogue, ConfigRequest, load
-    from pilotfish.config.places import user_places
-    from pilotfish.servers.catalogue import builtin_layer, canonical_id
+    from pilotfish.config.load import load
 
-    catalogue = Catalogue(builtin_layer(), canonical_id)
-    for problem in load(ConfigRequest(root, user_places(os.environ), catalogue)).errors:
+    for problem in load(config_request(root)).errors:
         click.echo(f"The configuration has an error: {problem}", err=True)

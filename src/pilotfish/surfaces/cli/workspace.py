@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pilotfish.api.answers import Answer, DiagnosticsAnswer, Feedback
     from pilotfish.api.questions import Operation
     from pilotfish.api.status import Snapshot
+    from pilotfish.config.load import ConfigRequest
     from pilotfish.config.schema import TouchKind
     from pilotfish.service.check_answer import CheckEvent, CheckRequest
 
@@ -137,6 +138,15 @@ def _open(root: str, cwd: str) -> AbstractContextManager[OpenWorkspace]:
     from pilotfish.library.blocking import open_blocking
 
     return open_blocking(root, cwd=cwd, host=asking_host())
+
+
+def config_request(root: str, environment: Mapping[str, str] = os.environ) -> ConfigRequest:
+    """How the configuration of a workspace is read: for this user, and as the asking host sees it."""
+    from pilotfish.config.load import Catalogue, ConfigRequest
+    from pilotfish.config.places import user_places
+    from pilotfish.servers.catalogue import builtin_layer, canonical_id
+
+    return ConfigRequest(root, user_places(environment), Catalogue(builtin_layer(), canonical_id), asking_host())
 
 
 def root_of(root: str | None) -> str:

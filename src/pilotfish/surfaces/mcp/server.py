@@ -24,7 +24,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
-from pilotfish.api.answers import Answer, Feedback, of_severities
+from pilotfish.api.answers import Answer, Feedback, of_severities, refused
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.effective import Config
 from pilotfish.config.schema import SAME_SEVERITIES, TouchKind
@@ -50,7 +50,6 @@ from pilotfish.surfaces.mcp.tools import (
     JsonObject,
     asked,
     operation_of,
-    refusal,
     result,
     text_result,
 )
@@ -226,10 +225,10 @@ class McpClient:
         try:
             answer = await self._in_turn(partial(self._answer, context, name, arguments))
         except Failure as failure:
-            answer = refusal(operation, failure)
+            answer = refused(operation[:MAX_NAME], failure)
         except Exception as error:
             logger.exception("a call failed tool=%s", name)
-            answer = refusal(operation, Bug(f"{type(error).__name__}: {error}"))
+            answer = refused(operation[:MAX_NAME], Bug(f"{type(error).__name__}: {error}"))
         return result(answer, with_envelope=self._structured)
 
     async def _in_turn(self, work: Callable[[], Awaitable[T]]) -> T:

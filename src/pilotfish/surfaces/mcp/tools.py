@@ -7,9 +7,9 @@ is an error of the protocol.
 from collections.abc import Mapping
 from typing import Any
 
-from pilotfish.api.answers import Answer, Effort, answer_from, error_of
+from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Question
-from pilotfish.errors import Code, Failure, Refused
+from pilotfish.errors import Code, Refused
 from pilotfish.operations.cleaning import structured
 from pilotfish.operations.render import text_of
 from pilotfish.operations.tools import NAMED, ONE_TOOL
@@ -47,11 +47,6 @@ def asked(name: str, arguments: Mapping[str, object]) -> Question:
     """The question of a call; raises `Refused`, which names every error."""
     _refuse_too_much(arguments)
     return question_of(arguments) if name == ONE_TOOL else question(NAMED[name], arguments)
-
-
-def refusal(operation: str, failure: Failure) -> Answer[Any]:
-    """The answer to a call that failed."""
-    return answer_from(operation[:MAX_NAME], None, Effort(errors=(error_of(failure),)))
 
 
 def result(given: Answer[Any], *, with_envelope: bool = False) -> JsonObject:

@@ -3,9 +3,8 @@
 from enum import IntEnum
 from typing import Any
 
-from pilotfish.api.answers import OURSELVES, Answer, Changes, Effort, State, answer_from, error_of, is_empty
-from pilotfish.api.questions import Operation
-from pilotfish.errors import Code, Failure
+from pilotfish.api.answers import OURSELVES, Answer, Changes, State, is_empty
+from pilotfish.errors import Code
 
 
 class ExitCode(IntEnum):
@@ -48,11 +47,6 @@ def exit_code_of_check(answer: Answer[Any], findings: int) -> ExitCode:
     if findings:
         return ExitCode.FINDINGS
     return ExitCode.OK if answer.meta.state is State.FRESH else ExitCode.NO_VERDICT
-
-
-def refusal(operation: Operation, failure: Failure) -> Answer[Any]:
-    """The answer to a question that could not be asked."""
-    return answer_from(operation, None, Effort(errors=(error_of(failure),)))
 
 
 def is_refused(answer: Answer[Any]) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pilotfish.api.answers import Effort, Hover, Location, answer_from
+from pilotfish.api.answers import Effort, Hover, Location, answer_from, refused
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.form_fields import FIELDS
@@ -14,7 +14,7 @@ from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.mcp import tools as mcp_tools
 from pilotfish.surfaces.mcp.server import hook_result, touch_of
-from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, refusal, result
+from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, result
 
 LLXPRT = {
     "lsp_goto_definition",
@@ -132,9 +132,9 @@ def test_a_result_is_the_text_alone_unless_somebody_asks_for_more() -> None:
 
 @pytest.mark.proves("MCP-1", "OPS-5")
 def test_wrong_arguments_are_named_first_and_what_is_right_after_them() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refused) as raised:
         asked("lsp_hover", {"filePath": "a.py", "character": 1})
-    (content,) = result(refusal("hover", refused.value))["content"]
+    (content,) = result(refused("hover", raised.value))["content"]
     assert content["text"].startswith("line is missing. It takes filePath, line")
 
 
@@ -155,7 +155,7 @@ def test_a_long_answer_ends_with_a_whole_item_and_the_number_of_the_others() -> 
 @pytest.mark.proves("OPS-6")
 def test_a_refusal_is_an_envelope_that_says_so() -> None:
     made = result(
-        refusal("hover", Refused(Code.OUTSIDE_WORKSPACE, "/etc/passwd is outside the workspace /w")), with_envelope=True
+        refused("hover", Refused(Code.OUTSIDE_WORKSPACE, "/etc/passwd is outside the workspace /w")), with_envelope=True
     )
     assert made["isError"] is True
     assert made["structuredContent"]["errors"] == [

@@ -36,7 +36,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="aider",
     title="Aider",
     files=wired_files,
     programs=("aider",),

@@ -31,7 +31,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="amp",
     title="Amp",
     files=wired_files,
     programs=("amp",),

@@ -130,7 +130,6 @@ def _has_language_servers(where: Where) -> bool:
 
 
 HOST = HostSpec(
-    name="claude-code",
     title="Claude Code",
     files=wired_files,
     programs=("claude",),

@@ -144,7 +144,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="cline",
     title="Cline",
     files=wired_files,
     programs=("cline",),

@@ -47,7 +47,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="codex",
     title="Codex",
     files=wired_files,
     programs=("codex",),

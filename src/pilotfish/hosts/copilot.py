@@ -88,7 +88,6 @@ def _hooks(where: Where) -> str:
 
 
 HOST = HostSpec(
-    name="copilot",
     title="GitHub Copilot CLI",
     files=wired_files,
     programs=("copilot",),

@@ -30,7 +30,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="crush",
     title="Crush",
     files=wired_files,
     programs=("crush",),

@@ -131,7 +131,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="cursor",
     title="Cursor",
     files=wired_files,
     programs=("cursor", "cursor-agent"),

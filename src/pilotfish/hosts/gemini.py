@@ -35,7 +35,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="gemini",
     title="Gemini CLI",
     files=wired_files,
     programs=("gemini",),

@@ -26,7 +26,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="goose",
     title="Goose",
     files=wired_files,
     programs=("goose",),

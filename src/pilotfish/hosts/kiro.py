@@ -92,7 +92,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="kiro",
     title="Kiro",
     files=wired_files,
     programs=("kiro", "kiro-cli"),

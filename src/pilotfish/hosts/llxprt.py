@@ -91,7 +91,6 @@ def _first_touch(settings: str) -> int:
 
 
 HOST = HostSpec(
-    name="llxprt",
     title="LLxprt Code",
     files=wired_files,
     programs=("llxprt",),

@@ -73,12 +73,11 @@ ROWS: Mapping[str, McpHost] = {
 }
 
 
-def _host(name: str, row: McpHost) -> HostSpec:
+def _host(row: McpHost) -> HostSpec:
     def files(where: Where) -> tuple[WiredFile, ...]:
         return (tools_file(where, row.folder(where), row.file, row.member, **row.more),)
 
     return HostSpec(
-        name=name,
         title=row.title,
         files=files,
         programs=row.programs,
@@ -89,4 +88,4 @@ def _host(name: str, row: McpHost) -> HostSpec:
     )
 
 
-HOSTS = {name: _host(name, row) for name, row in ROWS.items()}
+HOSTS = {name: _host(row) for name, row in ROWS.items()}

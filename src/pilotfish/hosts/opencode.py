@@ -56,7 +56,6 @@ def _has_language_servers(where: Where) -> bool:
 
 
 HOST = HostSpec(
-    name="opencode",
     title="OpenCode",
     files=wired_files,
     programs=("opencode",),

@@ -29,7 +29,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="pi",
     title="Pi",
     files=wired_files,
     programs=("pi",),

@@ -58,7 +58,6 @@ def _by_lsp(where: Where, folder: HostFolder) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="qwen",
     title="Qwen Code",
     files=wired_files,
     programs=("qwen",),

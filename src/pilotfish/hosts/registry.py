@@ -38,9 +38,11 @@ def load_host(name: str) -> "HostSpec":
     """One host; raises `Refused` when there is none of that name."""
     if name not in host_names():
         raise unknown_host(name)
+    from msgspec.structs import replace
+
     if name in MCP_ONLY:
-        return import_module("pilotfish.hosts.mcp_only").HOSTS[name]
-    return import_module(f"pilotfish.hosts.{name.replace('-', '_')}").HOST
+        return replace(import_module("pilotfish.hosts.mcp_only").HOSTS[name], name=name)
+    return replace(import_module(f"pilotfish.hosts.{name.replace('-', '_')}").HOST, name=name)
 
 
 def load_hosts() -> "Mapping[str, HostSpec]":

@@ -88,7 +88,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="vscode",
     title="VS Code",
     files=wired_files,
     programs=("code",),

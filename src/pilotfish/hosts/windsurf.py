@@ -83,7 +83,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 
 HOST = HostSpec(
-    name="windsurf",
     title="Windsurf",
     files=wired_files,
     programs=("windsurf",),

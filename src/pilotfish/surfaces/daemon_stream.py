@@ -1,25 +1,47 @@
-"""Bytes to and from the daemon, for programs that a host starts and that only copy them."""
+"""Bytes to and from the daemon, for programs that a host starts and that only copy them; or a service without one."""
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.model import AbsPath
 from pilotfish.system.clock import current_time
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.standard_streams import until_signalled
 from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
+    from pilotfish.ipc.client_sessions import OpenSession
+    from pilotfish.service.service import Service
     from pilotfish.system.ports import ByteStream
 
 DRAIN_SECONDS = 2.0
 """After the host has closed its end, for answers that are on their way."""
+
+
+async def serve_in_process(
+    serve: Callable[[Service, OpenSession], Awaitable[None]], name: str, cwd: str, host: str | None = None
+) -> None:
+    """Serve with a service of our own, whose servers end with it."""
+    from pilotfish.library.workspace import computer
+    from pilotfish.service.service import Service
+    from pilotfish.service.workspaces import ClientSession
+    from pilotfish.system.worktree import top_of
+
+    def session(root: AbsPath | None) -> ClientSession:
+        return ClientSession(f"{name} {root}", root or AbsPath(top_of(cwd)), root or AbsPath(cwd), host)
+
+    async with Service(computer(os.environ)).running() as service:
+        await until_signalled(partial(serve, service, session))
 
 
 @asynccontextmanager

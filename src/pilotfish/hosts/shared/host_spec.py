@@ -82,7 +82,8 @@ class WiredFile(Struct, frozen=True):
 
 
 class HostSpec(Struct, frozen=True, kw_only=True):
-    name: str
+    name: str = ""
+    """As the registry has it."""
     title: str
     files: Callable[[Where], tuple[WiredFile, ...]]
     programs: tuple[str, ...]

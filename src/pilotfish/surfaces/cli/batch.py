@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio
 import anyio.to_thread
@@ -50,16 +50,7 @@ LONG = 50
 @click.option("--out", type=click.Path(dir_okay=False), help="Write judgements to this file.")
 @click.option("--resume", is_flag=True, help="Leave out patches that --out has a judgement of, and add to it.")
 @root_option
-def batch(
-    patches: BinaryIO,
-    jobs: int | None,
-    engine: str,
-    address: str,
-    severity: str,
-    out: str | None,
-    resume: bool,  # noqa: FBT001 -- click passes flags
-    root: str | None,
-) -> None:
+def batch(patches: BinaryIO, severity: str, out: str | None, root: str | None, *, resume: bool, **engine: Any) -> None:
     """Judge many patches by the errors that each would introduce.
 
     One JSON object a line, from FILE or standard input: {"id", "files": {path: text or null}} or {"id", "diff"}, with
@@ -74,7 +65,7 @@ def batch(
     total = _total(patches)
     run = BatchRun(patches, known, total)
     is_long = total is not None and total - len(known) >= LONG
-    made = _engine(engine, address, jobs or os.cpu_count() or 1, _settings(workspace, severity, is_long=is_long))
+    made = _engine(_settings(workspace, severity, is_long=is_long), **engine)
     with _output(out, append=resume) as output:
         anyio.run(run.judge_all, made, output)
     click.get_current_context().exit(run.exit_code)
@@ -89,10 +80,11 @@ def _settings(workspace: AbsPath, severity: str, *, is_long: bool) -> JudgeSetti
     return JudgeSettings(workspace, worst, git=shutil.which("git", path=path), is_long=is_long)
 
 
-def _engine(name: str, address: str, jobs: int, settings: JudgeSettings) -> Engine:
+def _engine(settings: JudgeSettings, engine: str, address: str, jobs: int | None) -> Engine:
     from pilotfish.library.workspace import computer
 
-    if name == "ray":
+    jobs = jobs or os.cpu_count() or 1
+    if engine == "ray":
         from pilotfish.batch.ray_engine import RayEngine
 
         return RayEngine(settings, computer, jobs, address)

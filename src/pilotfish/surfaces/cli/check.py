@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.check_options import FORMATS, SEVERITIES, CheckOptions
+from pilotfish.surfaces.cli.check_options import FORMATS, SEVERITIES, CheckOptions, check_options
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, host_option, root_option, with_workspace
 from pilotfish.system.real_path import real_path
@@ -47,32 +47,18 @@ if TYPE_CHECKING:
 @root_option
 @host_option
 @daemon_option
-def check(
-    paths: tuple[str, ...],
-    whole: bool,  # noqa: FBT001 -- click passes flags
-    changed: bool,  # noqa: FBT001
-    everything: bool,  # noqa: FBT001
-    severity: str | None,
-    only_new: bool,  # noqa: FBT001
-    from_stdin: bool,  # noqa: FBT001
-    skip_missing: bool,  # noqa: FBT001
-    watch: bool,  # noqa: FBT001
-    form: str,
-    as_json: bool,  # noqa: FBT001
-    root: str | None,
-) -> None:
+def check(paths: tuple[str, ...], root: str | None, *, whole: bool, from_stdin: bool, watch: bool, **more: Any) -> None:
     """Check files and folders for errors and warnings.
 
     Without a path, the current folder. A second check asks only about what may have changed since. Lists errors and
     counts warnings; --all lists everything. Exit code: 0 clean, 1 findings, 2 no verdict, 3 wrong use.
     """
-    if from_stdin and (len(paths) != 1 or watch or changed):
+    if from_stdin and (len(paths) != 1 or watch or more["changed"]):
         raise click.UsageError("--stdin takes exactly one FILE, and neither --watch nor --changed.")
     if whole and (paths or from_stdin):
         raise click.UsageError("--project is everything: it takes no FILE or DIR.")
     text = _standard_input() if from_stdin else None
-    form = "json" if as_json else form
-    options = CheckOptions(paths or (".",), text, changed, only_new, severity, everything, skip_missing, form)
+    options = check_options(paths or (".",), text, more)
     click.get_current_context().exit(_checked(options, root, whole=whole, watch=watch))
 
 

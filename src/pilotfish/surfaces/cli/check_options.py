@@ -1,6 +1,8 @@
 """What `check` is asked for: which files, and which of their diagnostics are findings, wanted and printed."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -38,3 +40,10 @@ class CheckOptions(Struct, frozen=True):
         if self.everything or (self.format == "json" and self.severity is None):
             return True
         return self.is_finding(found)
+
+
+def check_options(paths: tuple[str, ...], text: str | None, chosen: Mapping[str, Any]) -> CheckOptions:
+    """From the values of the verb's options, by the names that click has for them."""
+    form = "json" if chosen["as_json"] else chosen["form"]
+    names = ("changed", "only_new", "severity", "everything", "skip_missing")
+    return CheckOptions(paths=paths, text=text, format=form, **{name: chosen[name] for name in names})

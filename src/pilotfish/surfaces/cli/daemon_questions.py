@@ -19,7 +19,7 @@ from pilotfish.service.check_answer import CheckRequest
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.cli.check import check
-from pilotfish.surfaces.cli.check_options import CheckOptions
+from pilotfish.surfaces.cli.check_options import check_options
 from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput
 from pilotfish.surfaces.cli.questions import COMMANDS, answer_after, question_fields
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question
@@ -50,10 +50,11 @@ async def answer_words(
         write(*(b"" if text is None else f"{text}\n".encode() for text in (shown.output, shown.error)))
 
     values = dict(_values(words))
-    root, as_json = values.pop("root") or top_of(cwd), bool(values.pop("as_json"))
+    root = values.pop("root") or top_of(cwd)
     if words[0] == CHECK:
         with session(os.path.join(cwd, root)) as client:
-            return await _check(values, cwd, service, client, show, as_json=as_json)
+            return await _check(values, cwd, service, client, show)
+    as_json = bool(values.pop("as_json"))
     operation, folder = OPERATIONS[words[0]], ""
     try:
         given = question_fields(operation, values, lambda path: os.path.isfile(os.path.join(cwd, path)))
@@ -79,26 +80,11 @@ async def _ask(
 
 
 async def _check(
-    values: Mapping[str, Any],
-    cwd: str,
-    service: Service,
-    client: ClientSession,
-    show: Callable[[Printed], None],
-    *,
-    as_json: bool,
+    values: Mapping[str, Any], cwd: str, service: Service, client: ClientSession, show: Callable[[Printed], None]
 ) -> int:
     if values["whole"] and values["paths"]:
         raise Refused(Code.INVALID_INPUT, "a file, and the whole project")
-    options = CheckOptions(
-        paths=(client.root,) if values["whole"] else values["paths"] or (".",),
-        text=None,
-        changed=False,
-        only_new=values["only_new"],
-        severity=values["severity"],
-        everything=values["everything"],
-        skip_missing=values["skip_missing"],
-        format="json" if as_json else values["form"],
-    )
+    options = check_options((client.root,) if values["whole"] else values["paths"] or (".",), None, values)
     with ExitStack() as stack:
         progress = ProgressBar(0, stack, PROGRESS, current_time, lambda line: show(Printed(error=line)))
         output = CheckOutput(options, client.root, cwd, None, show, progress)

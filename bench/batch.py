@@ -10,7 +10,6 @@ same checker on the project before and after it, from the start: by file and lin
 of a state is kept in the cache of `told`; how long it takes and what it costs is measured anew in every run.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -21,18 +20,18 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-import psutil
-from parity import processes
-from told import corpus, truth
+from harness import corpus, processes
+from harness.pages import head, line, options
+from harness.servers import SERVERS
+from harness.setting import Setting, pilotfish, watching
+from told import truth
 from told.edits import Edit, Texts, apply, plan
-from told.subjects.children import pilotfish, watching
-from told.subjects.setting import Setting
 
 KINDS = ("harmless", "own", "others")
 SUBJECTS = (("flask+venv", "basedpyright"), ("rxjs", "typescript"))
@@ -130,8 +129,9 @@ def run_batch(name: str, setting: Setting, lines: Path, options: Sequence[str]) 
     argv = [*pilotfish(), "batch", str(lines), *options]
     began = time.perf_counter()
     with subprocess.Popen(argv, cwd=setting.root, env=setting.environment(), stdout=subprocess.PIPE) as process:
-        meter = Meter(setting)
-        with watching(meter.look, 0.3):
+        # Sampled: what ends between two looks lacks up to a third of a second.
+        used = dict[tuple[int, float], float]()
+        with watching(lambda: _look(setting, used), 0.3):
             output, _ = process.communicate()
     seconds = time.perf_counter() - began
     if process.returncode not in (0, 2):
@@ -140,7 +140,7 @@ def run_batch(name: str, setting: Setting, lines: Path, options: Sequence[str]) 
     judgements = {one["id"]: one for one in said}
     if len(judgements) != len(said):
         raise SystemExit(f"{name}: a patch was judged twice")
-    return BatchRun(name, judgements, Cost(seconds, meter.cpu_seconds))
+    return BatchRun(name, judgements, Cost(seconds, sum(used.values())))
 
 
 @contextmanager
@@ -167,55 +167,42 @@ def ray_cluster(setting: Setting, workers: int) -> Generator[Sequence[str]]:
             cluster.terminate()
 
 
-class Meter:
-    """Processor time of marked processes, sampled: what ends between two looks lacks up to a third of a second."""
-
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        self._used: dict[tuple[int, float], float] = {}
-
-    @property
-    def cpu_seconds(self) -> float:
-        return sum(self._used.values())
-
-    def look(self) -> None:
-        for process in processes.of(self._setting.scratch, self._setting.root):
-            with suppress(psutil.Error):
-                times = process.cpu_times()
-                self._used[process.pid, process.create_time()] = times.user + times.system
+def _look(setting: Setting, used: dict[tuple[int, float], float]) -> None:
+    """Note the processor time of all that run, by what never changes of a process."""
+    for process in processes.of(setting):
+        used[process.pid, process.create_time()] = processes.cpu_seconds([process])
 
 
 # --- The table ------------------------------------------------------------------------------------------------------
 
 
-def measure(name: str, server: str, asked: argparse.Namespace, ways: Mapping[str, Sequence[str]]) -> list[str]:
+def measure(name: str, server: str, asked: Any, ways: Mapping[str, Sequence[str]]) -> list[str]:
     count: int = asked.patches
     project = corpus.projects()[name]
     with tempfile.TemporaryDirectory(prefix="batch-") as given:
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder)
         texts = corpus.texts(root, project.language)
-        truth.CHECKERS[server].prepare(project, root)
+        truth.prepare(SERVERS[server], root)
         edits = patches_of(texts, project.language, count)
         expected, costs = truths_of(project, server, texts, edits, min(asked.timed, count))
         share = count / len(costs)
-        line = Cost(share * sum(one.seconds for one in costs), share * sum(one.cpu_seconds for one in costs))
+        by_line = Cost(share * sum(one.seconds for one in costs), share * sum(one.cpu_seconds for one in costs))
         by = "command line" if len(costs) == count else f"command line, timed {len(costs)}"
-        rows = [_row(name, server, by, count, line, line, "")]
+        rows = [_row(name, server, by, count, by_line, by_line, "")]
         print(rows[0], flush=True)
         if asked.truth_only:
             return rows
         lines = folder / "patches.jsonl"
         lines.write_text("".join(json.dumps(_line(number, edit)) + "\n" for number, edit in enumerate(edits)))
         for way, options in ways.items():
-            setting = Setting(root, folder / f"scratch-{way}", server, trusted=True)
-            setting.prepare()
+            setting = Setting(root, folder / f"scratch-{way}", server, trusted=True).prepare()
             with ray_cluster(setting, asked.jobs) if way == "ray" else nullcontext(()) as where:
                 run = run_batch(way, setting, lines, [*options, *where])
             wrong = [number for number in range(count) if not _agrees(run, number, expected[number])]
             for number in wrong:
                 _explain(run, number, edits[number], expected[number])
-            rows.append(_row(name, server, way, count, run.cost, line, f"{count - len(wrong)} of {count}"))
+            rows.append(_row(name, server, way, count, run.cost, by_line, f"{count - len(wrong)} of {count}"))
             print(rows[-1], flush=True)
         return rows
 
@@ -225,7 +212,7 @@ def truths_of(
 ) -> tuple[list[Errors], list[Cost]]:
     """What each patch introduces; what asking for the first ones cost."""
     found, costs = list[Errors](), list[Cost]()
-    with truth.Asker(project, truth.CHECKERS[server]).open() as asker:
+    with truth.Asker(project, server).open() as asker:
         base = asker.findings(texts)
         for number, edit in enumerate(edits):
             state = dict(texts)
@@ -254,39 +241,28 @@ def _line(number: int, edit: Edit) -> dict[str, Any]:
     return {"id": number, "files": {change.path: change.after for change in edit.changes}}
 
 
-def _row(name: str, server: str, way: str, count: int, cost: Cost, line: Cost, equal: str) -> str:
-    pace, times = 60 * count / cost.seconds, line.seconds / cost.seconds
+def _row(name: str, server: str, way: str, count: int, cost: Cost, beside: Cost, equal: str) -> str:
+    pace, times = 60 * count / cost.seconds, beside.seconds / cost.seconds
     cells = [name, server, way, str(count), f"{cost.seconds:.0f}", f"{pace:.1f}", f"{times:.1f}"]
-    cells += [f"{cost.cpu_seconds / count:.2f}", f"{line.cpu_seconds / cost.cpu_seconds:.1f}", equal]
-    return f"| {' | '.join(cells)} |"
+    cells += [f"{cost.cpu_seconds / count:.2f}", f"{beside.cpu_seconds / cost.cpu_seconds:.1f}", equal]
+    return line(cells)
 
 
-HEAD = """| project | server | by | patches | seconds | patches per minute | × | CPU s per patch | × | equal |
-|---|---|---|---|---|---|---|---|---|---|"""
+HEAD = (*("project", "server", "by", "patches", "seconds", "patches per minute", "×", "CPU s per patch", "×", "equal"),)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--patches", type=int, default=200)
-    parser.add_argument("--project", action="append", choices=[name for name, _ in SUBJECTS])
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--no-ray", action="store_true")
-    parser.add_argument("--timed", type=int, default=10_000)
-    parser.add_argument("--truth-only", action="store_true")
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    asked = options(__doc__, patches=200, project="", jobs=2, no_ray=False, timed=10_000, truth_only=False, out="")
     jobs = ["--jobs", str(asked.jobs)]
-    ways = {"local": [*jobs, "--engine", "local"], "ray": [*jobs, "--engine", "ray"]}
-    if asked.no_ray:
-        del ways["ray"]
-    rows = [HEAD]
+    ways = {one: [*jobs, "--engine", one] for one in ("local", "ray")[: 1 if asked.no_ray else 2]}
+    rows = [head(HEAD)]
     for name, server in SUBJECTS:
-        if not asked.project or name in asked.project:
+        if name in (asked.project or name).split(","):
             rows += measure(name, server, asked, ways)
     table = "\n".join(rows)
     print(table)
     if asked.out:
-        asked.out.write_text(f"# Many patches\n\nWhat `python bench/batch.py` printed.\n\n{table}\n")
+        Path(asked.out).write_text(f"# Many patches\n\nWhat `python bench/batch.py` printed.\n\n{table}\n")
 
 
 if __name__ == "__main__":

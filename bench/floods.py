@@ -4,7 +4,6 @@
 service runs in this one, and a watchdog in its event loop says how long it was ever kept from running.
 """
 
-import argparse
 import os
 import resource
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
+from harness.pages import options
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question, Touch
@@ -66,10 +66,7 @@ async def flooded(running: RealService, name: str) -> tuple[float, list[float]]:
 
 
 async def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--publishes", type=int, default=100_000)
-    arguments.add_argument("--stderr-mb", type=int, default=1024)
-    chosen = arguments.parse_args()
+    chosen = options(__doc__, publishes=100_000, stderr_mb=1024)
     command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.servers.faults:floods_as_told"]
     environment = {"PUBLISHES": str(chosen.publishes), "STDERR_MB": str(chosen.stderr_mb)}
     flood = {"command": command, "extensions": [".flood"], "env": environment}

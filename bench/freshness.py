@@ -10,7 +10,6 @@ have an error are those that the generator broke. Three columns of time, in mill
   same kind and a client that takes publishes only; its wrong answers are counted beside ours.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from harness.pages import options
 
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
@@ -354,11 +354,7 @@ def shown(values: Sequence[float]) -> str:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--edits", type=int, default=100)
-    arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--servers", default=",".join(LANGUAGES))
-    chosen = arguments.parse_args()
+    chosen = options(__doc__, edits=100, seed=1, servers=",".join(LANGUAGES))
     print(f"{chosen.edits} edits a server, seed {chosen.seed}; median / p95 in ms")
     print(
         "| server | server's own | pilotfish | clean edit | broken edit | wrong | no verdict "

@@ -9,7 +9,6 @@ Printed are also how long a new daemon takes to start and to its first answer, t
 of the daemon and of its server, how long `check --changed` takes, and the roots and megabytes of each project.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -18,9 +17,9 @@ import time
 from pathlib import Path
 
 import psutil
-from parity import processes
-from told.subjects.children import plain_hook, verb
-from told.subjects.setting import Setting
+from harness import processes
+from harness.pages import options
+from harness.setting import Setting, hook, verb
 
 FUNCTIONS = 25
 ROW = 50
@@ -32,13 +31,7 @@ ENOUGH = 1.2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=50_000)
-    parser.add_argument("--roots", type=int, default=20)
-    parser.add_argument("--small", type=int, default=50)
-    parser.add_argument("--edits", type=int, default=15)
-    parser.add_argument("--server", default="basedpyright", choices=["basedpyright", "ty"])
-    asked = parser.parse_args()
+    asked = options(__doc__, files=50_000, roots=20, small=50, edits=15, server="basedpyright")
     with tempfile.TemporaryDirectory(prefix="large-") as given:
         folder = Path(os.path.realpath(given))
         small = Bench(folder / "small", asked.small, 1, asked.server)
@@ -77,7 +70,7 @@ class Bench:
     def begin(self) -> None:
         self._setting.prepare()
         began = time.perf_counter()
-        plain_hook(self._setting, {"event": "began", "session": "large", "cwd": str(self._root)}, DEADLINE_MS)
+        hook(self._setting, "plain", {"event": "began", "session": "large"}, DEADLINE_MS)
         self._start = time.perf_counter() - began
         self._edited(EDITED, "str", expected=True)
         self._first = time.perf_counter() - began
@@ -89,7 +82,7 @@ class Bench:
         self._edited(EDITED, "int", expected=False)
 
     def report(self) -> None:
-        found = processes.of(self._setting.scratch, self._root)
+        found = processes.of(self._setting)
         daemon = [one for one in found if "pilotfish.daemon" in " ".join(processes.words(one)) or _is_daemon(one)]
         servers = [one for one in found if one not in daemon]
         began = time.perf_counter()
@@ -109,8 +102,8 @@ class Bench:
     def _edited(self, number: int, returned: str, *, expected: bool) -> float:
         path = self._package / f"m{number}.py"
         path.write_text(_module("part0", number, returned))
-        event = {"files": [str(path)], "kind": "edit", "cwd": str(self._root), "session": "large"}
-        told, took, _ = plain_hook(self._setting, event, DEADLINE_MS)
+        event = {"files": [str(path)], "kind": "edit", "session": "large"}
+        told, took, _ = hook(self._setting, "plain", event, DEADLINE_MS)
         if (f"m{CALLER}.py" in told) != expected:
             raise SystemExit(f"{self.files} files: the edit to {returned} was answered with {told!r}")
         return took / 1000

@@ -7,7 +7,6 @@ daemon itself, files that are not there. In a second round one more client flood
 Fairness is the share of the slowest client in what the fastest had: 1.00 when all end at the same time.
 """
 
-import argparse
 import os
 import socket
 import statistics
@@ -21,7 +20,8 @@ from threading import Event
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from told.subjects.children import resident
+from harness.pages import options
+from harness.setting import resident
 
 from pilotfish.ipc.rendezvous import connect
 from support.daemon.homes import DaemonHome, daemon_home
@@ -100,10 +100,7 @@ def report(heard: list[Heard], wanted: int, seconds: float) -> None:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--clients", type=int, default=32)
-    arguments.add_argument("--requests", type=int, default=1000)
-    given = arguments.parse_args()
+    given = options(__doc__, clients=32, requests=1000)
     wrong = 0
     with tempfile.TemporaryDirectory() as folder, daemon_home(Path(folder)) as home:
         make_workspace(home.root)

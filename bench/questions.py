@@ -7,7 +7,6 @@ whole word. Where a fresh answer lacks a place that the search has, the declarat
 checker of the language is run: a new error on that line is a true use that was missed.
 """
 
-import argparse
 import os
 import random
 import re
@@ -20,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from told import corpus
-from told.corpus import Project
-from told.truth import CHECKERS, NPM, SCRIPTS, Asker, difference
+from harness import corpus, pages
+from harness.corpus import Project
+from harness.pages import head, options
+from harness.servers import NPM, SCRIPTS
+from told.truth import Asker, difference
 
 import pilotfish
 from pilotfish.api.answers import Answer, State
@@ -187,29 +188,23 @@ def run(name: str, count: int, seed: int) -> Score:
 
         async def ask() -> Score:
             async with pilotfish.open(root, shell=computer(environment(home))) as workspace:
-                with Asker(project, CHECKERS[project.servers[0]]).open() as asker:
+                with Asker(project, project.servers[0]).open() as asker:
                     return await measured(workspace, asker, texts, known_names, names)
 
         return anyio.run(ask)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--project", default="httpx,zod,zod-no-tsconfig,rxjs,express,cobra")
-    parser.add_argument("--names", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    print("| project | names | fresh / partial | file needed | places | mentions | judged | missed | definitions |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    chosen = options(__doc__, project="httpx,zod,zod-no-tsconfig,rxjs,express,cobra", names=50, seed=1)
+    columns = ("project", "names", "fresh / partial", "file needed", "places", "mentions", "judged", "missed")
+    print(head((*columns, "definitions")))
     bad = False
-    for name in options.project.split(","):
-        score = run(name, options.names, options.seed)
+    for name in chosen.project.split(","):
+        score = run(name, chosen.names, chosen.seed)
         states = f"{score.states['fresh']} / {score.states['partial']}"
-        print(
-            f"| {name} | {score.names} | {states} | {score.by_file} | {score.places} | {score.mentions} "
-            f"| {score.judged} | {len(score.missed)} (partial: {score.said}) | {score.definitions} |",
-            flush=True,
-        )
+        missed = f"{len(score.missed)} (partial: {score.said})"
+        cells = (name, score.names, states, score.by_file, score.places, score.mentions, score.judged, missed)
+        print(pages.line((*cells, score.definitions)), flush=True)
         for line in (*score.missed, *score.refused):
             print(f"  {line}", file=sys.stderr, flush=True)
         bad = bad or bool(score.missed)

@@ -5,7 +5,6 @@ The same edits through Claude Code's events and, in the same minutes, through th
 of the language's command line (`bench/told`). Ratios are of medians; the targets stand in the table.
 """
 
-import argparse
 import multiprocessing
 import os
 import sys
@@ -13,11 +12,14 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from harness import corpus
+from harness.numbers import percentile
+from harness.pages import circumstances, head, line, listed, options
 from told import __main__ as told
-from told import corpus, edits, report
-from told.figures import line, percentile, rule
-from told.report import Outcome, Run
+from told import edits
+from told.report import Run
 
 PROJECTS = ("flask+venv", "rich+venv", "rxjs", "zod", "cobra")
 UNFINISHED = "not checked yet"
@@ -30,29 +32,30 @@ HEADINGS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--projects", default=",".join(PROJECTS))
-    parser.add_argument("--edits", type=int, default=24)
-    parser.add_argument("--loads", default="0,4", help="busy processes beside it")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds after each call of a tool")
-    parser.add_argument("--report", default="", help="a file for the table")
-    chosen = parser.parse_args()
-    rows, loads = [line(HEADINGS), rule(line(HEADINGS))], list[float]()
+    chosen = options(__doc__, projects=",".join(PROJECTS), edits=24, loads="0,4", seed=7, pause=1.0, report="")
+    rows, loads = [head(HEADINGS)], list[float]()
     for name in chosen.projects.split(","):
         for load in map(int, chosen.loads.split(",")):
             loads.append(os.getloadavg()[0])
             rows.append(line(measured(corpus.projects()[name], load, chosen)))
             print(rows[-1], flush=True)
-    about = report.circumstances(sys.argv[1:], loads) | {"command": " ".join(["bench/real.py", *sys.argv[1:]])}
-    page = ["# How long an agent waits in real projects", "", *(f"- {name}: {said}" for name, said in about.items())]
-    page += ["", "Milliseconds. " + (__doc__ or "").partition("\n\n")[2].strip(), "", *rows, ""]
+    about = circumstances(" ".join(["bench/real.py", *sys.argv[1:]]), loads)
+    page = [
+        "# How long an agent waits in real projects",
+        "",
+        listed(about),
+        "",
+        "Milliseconds. " + (__doc__ or "").partition("\n\n")[2].strip(),
+        "",
+        *rows,
+        "",
+    ]
     print("\n".join(page))
     if chosen.report:
         Path(chosen.report).write_text("\n".join(page))
 
 
-def measured(project: corpus.Project, load: int, chosen: argparse.Namespace) -> list[str]:
+def measured(project: corpus.Project, load: int, chosen: Any) -> list[str]:
     """One row: the same edits, bare and through the hooks."""
     server = project.servers[0]
     options = told.options(["--seed", str(chosen.seed), "--pause", str(chosen.pause)])
@@ -74,7 +77,7 @@ def figures(bare: Run, ours: Run) -> Sequence[str]:
     everything = [one.told.milliseconds for one in breaking if not (one.verdict.untold or one.verdict.missing)]
     harmless = [one.told.milliseconds for one in waited if one.edit.kind in edits.GROUPS["harmless"]]
     late = sum(UNFINISHED in one.told.text for one in waited)
-    broken, said = (sum(len(part(one)) for one in waited) for part in (_broken, _said))
+    broken, said = (sum(len(getattr(one.verdict, part)) for one in waited) for part in ("broken", "told"))
     ratio = percentile(own, 0.5) / max(1.0, percentile(least, 0.5))
     return [
         _ms(least, 0.5),
@@ -87,14 +90,6 @@ def figures(bare: Run, ours: Run) -> Sequence[str]:
         _ms([wait for one in waited for event, wait in one.told.waits if event != "SessionStart"], 0.95),
         _ms([wait for one in ours.outcomes for event, wait in one.told.waits if event == "SessionStart"], 0.95),
     ]
-
-
-def _broken(one: Outcome) -> Sequence[str]:
-    return one.verdict.broken
-
-
-def _said(one: Outcome) -> Sequence[str]:
-    return one.verdict.told
 
 
 def _ms(values: Sequence[float], part: float) -> str:

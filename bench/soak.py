@@ -5,7 +5,6 @@ used again.
 what grows is ours. The daemon has its real socket and watcher, and less patience than usual: minutes become seconds.
 """
 
-import argparse
 import asyncio
 import gc
 import os
@@ -20,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
 import anyio.to_thread
+from harness.pages import options
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
@@ -133,10 +133,7 @@ def kept() -> str:
 
 
 async def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--edits", type=int, default=100_000)
-    arguments.add_argument("--worktrees", type=int, default=200)
-    chosen = arguments.parse_args()
+    chosen = options(__doc__, edits=100_000, worktrees=200)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         (home / ".config" / "pilotfish").mkdir(parents=True)

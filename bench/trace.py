@@ -5,7 +5,6 @@ break of a function that two other files use, and its undo. A function counts on
 comprehension or lambda not at all; what the supervisor and the hook program do in their own processes is not seen.
 """
 
-import argparse
 import sys
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 import anyio
+from harness.pages import options
 
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
@@ -36,9 +36,7 @@ Found = Counter[tuple[str, str]]
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--list", action="store_true", help="every function, with how often it was called")
-    chosen = arguments.parse_args()
+    chosen = options(__doc__, list=False)
     with tempfile.TemporaryDirectory(prefix="pilotfish-trace-") as folder:
         for what, found in anyio.run(traced, Path(folder)).items():
             print(f"{what}: {len(found)} functions in {len({file for file, _ in found})} files, {found.total()} calls")

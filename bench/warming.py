@@ -6,16 +6,14 @@ Each run has a new daemon. Both sides have the same pause before the first edit,
 on one side the host has told that the session began. The edit adds an error: an answer without it does not count.
 """
 
-import argparse
 import os
 import statistics
-import tempfile
 import time
 from pathlib import Path
 
-from told import corpus
-from told.subjects.children import plain_hook, verb
-from told.subjects.setting import Setting
+from harness import corpus
+from harness.pages import head, line, options
+from harness.setting import Setting, hook, verb, workplace
 
 PROJECTS = (
     "httpx:basedpyright:httpx/_utils.py",
@@ -23,68 +21,48 @@ PROJECTS = (
     "rxjs:typescript:src/internal/util/noop.ts",
     "cobra:gopls:args.go",
 )
-MISTAKE = {".py": "\nno_such_name\n", ".ts": "\nno_such_name;\n", ".go": "\nvar mistake int = noSuchName\n"}
-NAMED = ("no_such_name", "noSuchName")
-
 DEADLINE_MS = 60_000
 PATIENT = {"timing": {"firstTouchTimeoutMs": DEADLINE_MS}}
 """So that the first answer has the error, however long a cold server takes."""
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--runs", type=int, default=5)
-    arguments.add_argument("--pause", type=float, default=5.0)
-    arguments.add_argument("project", nargs="*", default=PROJECTS)
-    given = arguments.parse_args()
+    given = options(__doc__, runs=5, pause=5.0, projects=PROJECTS)
     print(f"Milliseconds to the first fresh feedback of a session, median of {given.runs} (least – most);")
     print(f"{given.pause:g} s pass between its beginning and its first edit.")
     print(f"Load of the machine at the beginning: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors.\n")
-    print("| project | server | without warming | with warming | × |")
-    print("|---|---|---|---|---|")
-    for one in given.project:
+    print(head(("project", "server", "without warming", "with warming", "×")))
+    for one in given.projects:
         print(row(*one.split(":"), runs=given.runs, pause=given.pause), flush=True)
 
 
 def row(name: str, server: str, file: str, *, runs: int, pause: float) -> str:
-    project = corpus.projects()[name]
-    with tempfile.TemporaryDirectory(prefix="warming-") as given:
-        folder = Path(os.path.realpath(given))
-        root = corpus.copy(project, folder / "work")
-        setting = Setting(root, folder / "scratch", server, trusted=True, config=PATIENT)
-        setting.prepare()
-        took: dict[bool, list[float]] = {False: [], True: []}
+    took: dict[bool, list[float]] = {False: [], True: []}
+    with workplace(corpus.projects()[name], server, trusted=True, config=PATIENT) as setting:
         for number in range(2 * runs):
             warm = bool(number % 2)
-            took[warm].append(first_edit(setting, root / file, pause, warm=warm))
-    cold, warmed = took[False], took[True]
-    return f"| {name} | {server} | {told(cold)} | {told(warmed)} | {_median(cold) / _median(warmed):.1f} |"
+            took[warm].append(first_edit(setting, setting.root / file, pause, warm=warm))
+    medians = [statistics.median(took[warm]) for warm in (False, True)]
+    shown = (f"{statistics.median(ms):.0f} ({min(ms):.0f} – {max(ms):.0f})" for ms in took.values())
+    return line([name, server, *shown, f"{medians[0] / medians[1]:.1f}"])
 
 
 def first_edit(setting: Setting, file: Path, pause: float, *, warm: bool) -> float:
     """Milliseconds from the edit to its feedback, in a new session of a new daemon."""
-    session = {"session": "warming", "cwd": str(setting.root)}
     before = file.read_text()
     try:
         verb(setting, "daemon", "status")
-        plain_hook(setting, {"event": "began" if warm else "called", **session}, DEADLINE_MS)
+        hook(setting, "plain", {"event": "began" if warm else "called", "session": "warming"}, DEADLINE_MS)
         time.sleep(pause)
-        file.write_text(before + MISTAKE[file.suffix])
-        text, took, _ = plain_hook(setting, {"files": [str(file)], "kind": "edit", **session}, DEADLINE_MS)
-        if not any(name in text for name in NAMED):
+        file.write_text(before + corpus.MISTAKES[file.suffix])
+        event = {"files": [str(file)], "kind": "edit", "session": "warming"}
+        text, took, _ = hook(setting, "plain", event, DEADLINE_MS)
+        if "no_such_name" not in text:
             raise SystemExit(f"{file} with {setting.server}: no fresh feedback, but {text!r}")
         return took
     finally:
         file.write_text(before)
         verb(setting, "daemon", "stop")
-
-
-def told(milliseconds: list[float]) -> str:
-    return f"{_median(milliseconds):.0f} ({min(milliseconds):.0f} – {max(milliseconds):.0f})"
-
-
-def _median(values: list[float]) -> float:
-    return statistics.median(values)
 
 
 if __name__ == "__main__":

@@ -9,22 +9,17 @@ Printed are the answers that were wrong or lost, and the most memory that all se
 included, against the budget.
 """
 
-import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-import psutil
-from parity import processes
-from told import corpus
-from told.subjects.children import verb, watching
-from told.subjects.setting import Setting
+from harness import corpus, processes
+from harness.pages import options
+from harness.setting import Setting, verb, watching, workplace
 
 FILE = "src/flask/helpers.py"
 BROKEN = '\n\nbroken: int = "text"\n'
@@ -33,25 +28,21 @@ WAIT = {"timing": {"diagnosticsWaitTimeoutMs": 110_000, "firstTouchTimeoutMs": 1
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worktrees", type=int, default=10)
-    parser.add_argument("--holds", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--server", default="ty", choices=["ty", "basedpyright"])
-    asked = parser.parse_args()
+    asked = options(__doc__, worktrees=10, holds=4, rounds=4, server="ty")
     project = corpus.projects()["flask+venv"]
-    with tempfile.TemporaryDirectory(prefix="worktrees-") as given:
-        folder = Path(os.path.realpath(given))
-        root = corpus.copy(project, folder)
+    with workplace(project, asked.server, config=WAIT) as alone:
+        root, folder = alone.root, alone.scratch.parent
+        _work(alone, 2, root)
+        one = _servers(alone)
+        verb(alone, "daemon", "stop")
         trees = [_worktree(root, folder / f"tree{number}") for number in range(asked.worktrees)]
-        one = _size_of_one(root, folder / "scratch-one", asked.server)
         budget = round(one * (asked.holds + 0.5))
         config = {**WAIT, "pool": {"memoryMiB": budget}}
-        setting = Setting(root, folder / "scratch", asked.server, config=config)
-        setting.prepare()
+        # All worktrees are below this folder: whatever works there is counted.
+        setting = Setting(folder, folder / "scratch-many", asked.server, config=config).prepare()
         used, began = [0.0], time.monotonic()
         try:
-            looking = watching(lambda: used.append(_servers(setting, folder)), 0.5)
+            looking = watching(lambda: used.append(_servers(setting)), 0.5)
             with looking, ThreadPoolExecutor(len(trees)) as agents:
                 told = [*agents.map(partial(_work, setting, asked.rounds), trees)]
         finally:
@@ -93,27 +84,13 @@ def _edit(setting: Setting, tree: Path, good: str, *, is_broken: bool) -> str:
     return "right" if is_told == is_broken else "wrong"
 
 
-def _size_of_one(root: Path, scratch: Path, server: str) -> float:
-    setting = Setting(root, scratch, server, config=WAIT)
-    setting.prepare()
-    try:
-        _work(setting, 2, root)
-        return _servers(setting, root)
-    finally:
-        verb(setting, "daemon", "stop")
-
-
-def _servers(setting: Setting, folder: Path) -> float:
+def _servers(setting: Setting) -> float:
     """MiB of the servers alone, with all that is below them: the daemon and the command lines are not in the budget."""
-    found = [one for one in processes.of(setting.scratch, folder) if _is_server(one)]
+    found = [one for one in processes.of(setting) if _is_server(processes.words(one))]
     return processes.memory(found) * 1e6 / 2**20
 
 
-def _is_server(process: psutil.Process) -> bool:
-    try:
-        words = process.cmdline()
-    except psutil.Error:
-        return False
+def _is_server(words: list[str]) -> bool:
     return any("langserver" in word for word in words) or (words[1:2] == ["server"] and words[0].endswith("ty"))
 
 

@@ -7,6 +7,7 @@ what is named is run, or all where nothing of it is named.
 
 import argparse
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -16,21 +17,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from told import compare, figures
+from harness import processes
+from told import figures, tables
 
-from parity import agent_loop, lists, lives, measures, ours, peers, processes, programs, report
-from parity.floor import bare
+from parity import agent_loop, lives, measures, programs, report
+from parity.peers import PEERS
 from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
-from parity.subjects import Kind, Scratch
-
-KINDS = [
-    Kind("bare", bare),
-    Kind("library", ours.library, is_ours=True),
-    Kind("mcp", ours.with_daemon(ours.mcp), is_ours=True),
-    Kind("cli", ours.with_daemon(ours.command_line), is_ours=True),
-    Kind("hook", ours.with_daemon(ours.hook), is_ours=True),
-    *peers.KINDS.values(),
-]
+from parity.subjects import KINDS, Kind, Scratch
 
 Part = Callable[[Bench, str], Awaitable[None]]
 
@@ -38,7 +31,7 @@ PARTS: dict[str, Part] = {
     "warm": measures.warm,
     "cold": measures.cold,
     "scale": measures.scale,
-    "lists": lists.lists,
+    "lists": measures.lists,
     "lives": lives.lives,
     "growth": programs.growth,
     "once": agent_loop.once,
@@ -55,7 +48,7 @@ def main() -> int:
         return _compared(*chosen.files)
     # So that whoever ends this run ends what it has started.
     signal.signal(signal.SIGTERM, _ended)
-    names = {kind.name for kind in KINDS}
+    names = set(KINDS)
     parts, subjects = chosen.only & {*PARTS, PROGRAMS}, chosen.only & names
     languages = chosen.only & set(QUICK.languages)
     if unknown := chosen.only - parts - subjects - languages:
@@ -73,7 +66,7 @@ def _compared(first: Path, second: Path) -> int:
     if first.suffix != ".jsonl":
         print(report.compared(first, second))
         return 0
-    table, is_worse = compare.compared(figures.rows(first), figures.rows(second))
+    table, is_worse = tables.compared(figures.rows(first), figures.rows(second))
     print(table)
     return int(is_worse)
 
@@ -108,7 +101,7 @@ async def measured(plan: Plan, parts: set[str], subjects: set[str]) -> Bench:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve()
         bench = Bench(plan, [], Scratch(root))
-        bench.kinds = [kind for kind in KINDS if kind.name in subjects and _is_installed(bench, kind)]
+        bench.kinds = [kind for kind in KINDS.values() if kind.name in subjects and _is_installed(bench, kind)]
         try:
             for name, part in PARTS.items():
                 for language in plan.languages if name in parts else ():
@@ -118,6 +111,7 @@ async def measured(plan: Plan, parts: set[str], subjects: set[str]) -> Bench:
         finally:
             processes.end_below(root)
         said("done")
+        bench.loads.append(os.getloadavg()[0])
         return bench
 
 
@@ -133,10 +127,9 @@ async def _done(bench: Bench, name: str, part: Awaitable[None]) -> None:
 
 def _is_installed(bench: Bench, kind: Kind) -> bool:
     """What a registry does not give is not measured, and the report says so."""
-    if kind.name not in peers.PINS:
-        return True
     try:
-        peers.install(kind.name)
+        if kind.name in PEERS:
+            PEERS[kind.name].install()
     except (OSError, subprocess.CalledProcessError) as error:
         bench.record("warm definition", kind.languages[0], kind.name).failure = f"not installed: {plain(error)}"
         return False

@@ -9,11 +9,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from parity.answers import MISSING
-from parity.fixtures import Fixture
-from parity.ours import Library
+from parity.fixtures import MISSING, Fixture
+from parity.peers import NotOffered
 from parity.records import Bench
-from parity.subjects import NotOffered, Subject
+from parity.subjects import Library, Subject
 
 KINDS = ("introduce", "fix", "no-op", "cross-file", "broken elsewhere", "created", "deleted", "outside edit")
 ALL = tuple(f"edit: {kind}" for kind in KINDS)
@@ -60,7 +59,7 @@ class Hand:
     async def begin(self) -> None:
         """What the first edit of all costs (a server that starts, a first look at everything) is another measure."""
         self._write_main(None)
-        await self._uncounted(self.subject.told(self._main))
+        await self._uncounted("told", self._main)
         self._silences = 0
 
     async def all(self, number: int) -> bool:
@@ -115,7 +114,7 @@ class Hand:
         self._write_library("shared")
         record = self.bench.record("edit: broken elsewhere", self.fixture.language, self.name)
         await self.bench.timed(
-            record, lambda: self.subject.overwritten(self._library, [self._user]), lambda answer: name in answer
+            record, lambda: self.subject.ask("overwritten", [self._library, self._user]), lambda answer: name in answer
         )
 
     async def create(self, number: int) -> None:
@@ -170,24 +169,25 @@ class Hand:
         self.fixture.write(self._user, "\n".join(lines) + "\n")
 
     async def _written(self, file: str) -> None:
-        await self._uncounted(self.subject.written(file))
+        await self._uncounted("written", file)
 
     async def _seen(self, file: str) -> None:
         """The subject knows the state before the edit."""
-        await self._uncounted(self.subject.shown(file))
+        await self._uncounted("shown", file)
 
-    async def _uncounted(self, work: object) -> None:
+    async def _uncounted(self, what: str, file: str) -> None:
         try:
             async with asyncio.timeout(self.bench.plan.patience):
-                await work  # pyright: ignore[reportGeneralTypeIssues] -- one of the two above
+                await self.subject.ask(what, file)
         except (TimeoutError, RuntimeError, OSError):
             self._silences += 1
 
     async def _judged(self, what: str, file: str, names: set[str], *, among: re.Pattern[str] = MISSING) -> None:
         record = self.bench.record(f"edit: {what}", self.fixture.language, self.name)
-        told = what in TOLD
-        ask, started = self.subject.told if told else self.subject.shown, time.perf_counter()
-        answered = await self.bench.timed(record, lambda: ask(file), lambda answer: set(among.findall(answer)) == names)
-        if answered and told and isinstance(self.subject, Library):
+        way, started = "told" if what in TOLD else "shown", time.perf_counter()
+        answered = await self.bench.timed(
+            record, lambda: self.subject.ask(way, file), lambda answer: set(among.findall(answer)) == names
+        )
+        if answered and way == "told" and isinstance(self.subject, Library):
             heard = (self.subject.heard_at() - started) * 1000
             self.bench.figure(LAST_WORD.format(what), self.fixture.language, self.name, heard)

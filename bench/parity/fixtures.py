@@ -5,6 +5,7 @@ puts a name into a file that nothing defines, or takes it out: an answer is righ
 """
 
 import random
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,9 @@ GRAMMARS = {
         comment="// {text}",
     ),
 }
+
+
+LANGUAGES = {grammar.server: language for language, grammar in GRAMMARS.items()}
 
 
 @dataclass(frozen=True)
@@ -106,3 +110,30 @@ def make(language: str, root: Path, *, seed: int, modules: int, functions: int) 
         (root / file).write_text("\n".join(lines) + "\n")
     places = tuple(Place(file, line, character, name, *definitions[name]) for file, line, character, name in calls)
     return Fixture(language, root, places)
+
+
+# --- What is right ----------------------------------------------------------------------------------------------------
+
+MISSING = re.compile(r"\b(?:missing|shared)_\d+")
+"""Names that edits use and that nothing defines."""
+
+
+def is_right(operation: str, place: Place, answer: str) -> bool:
+    """References name the file of the call, the others the function itself."""
+    match operation:
+        case "definition":
+            return is_definition(place, answer)
+        case "references":
+            return place.file in answer
+        case "symbols":
+            return f"f{place.file.removeprefix('module_').split('.')[0]}_0" in answer
+        case _:
+            return place.name in answer
+
+
+def is_definition(place: Place, answer: str) -> bool:
+    """The file, and its line counted from 0 or from 1."""
+    return (
+        place.target in answer
+        and re.search(rf"\b(?:{place.target_line}|{place.target_line + 1})\b", answer) is not None
+    )

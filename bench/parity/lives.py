@@ -6,15 +6,15 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 
 import psutil
+from harness import processes
+from harness.setting import Setting
 
-from parity import processes
-from parity.answers import is_definition
-from parity.fixtures import Fixture, Place
+from parity.fixtures import Fixture, Place, is_definition
+from parity.peers import NotOffered
 from parity.records import STARTING, Bench, Record, plain, said
-from parity.subjects import Kind, NotOffered, Subject, ThroughMcp
+from parity.subjects import Kind, Subject, ThroughMcp
 
 SESSIONS = 10
 PATCH = 20
@@ -66,16 +66,16 @@ async def _guarded(
     try:
         await measure(bench, language, kind)
     except TROUBLE as error:
-        bench.fail(names, language, kind.name, error if str(error) else "no answer in time")
+        bench.fail(names, language, kind.name, _why(error))
 
 
 async def _life(bench: Bench, language: str, kind: Kind) -> None:
     """What it holds after one answer, what it says of twenty errors, how it takes twenty files, what it leaves."""
-    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    try:
-        async with kind.open(fixture, scratch) as subject:
+    fixture = bench.fixture(language)
+    async with bench.home(kind.name, fixture) as home:
+        async with kind.open(fixture, home) as subject:
             await _woken(bench, subject, fixture.places[0])
-            _held(bench, fixture, kind, scratch)
+            _held(bench, language, kind, home)
             if isinstance(subject, ThroughMcp):
                 bench.figure("tool schema bytes", language, kind.name, len(subject.listed.encode()))
             else:
@@ -84,59 +84,56 @@ async def _life(bench: Bench, language: str, kind: Kind) -> None:
                 await _feedback(bench, fixture, kind, subject)
                 await _patch(bench, fixture, kind, subject)
             except TROUBLE as error:
-                why = error if str(error) else "no answer in time"
-                bench.fail([*FEEDBACK, *PATCHED], language, kind.name, why)
-            known = processes.of(scratch, fixture.root)
-        bench.figure("left after the end", language, kind.name, processes.left(scratch, fixture.root, known))
-    finally:
-        processes.end(scratch, fixture.root)
+                bench.fail([*FEEDBACK, *PATCHED], language, kind.name, _why(error))
+            known = processes.of(home)
+        bench.figure("left after the end", language, kind.name, processes.left(home, known))
 
 
-def _held(bench: Bench, fixture: Fixture, kind: Kind, scratch: Path) -> None:
-    found = processes.of(scratch, fixture.root)
+def _why(error: Exception) -> object:
+    return error if str(error) else "no answer in time"
+
+
+def _held(bench: Bench, language: str, kind: Kind, home: Setting) -> None:
+    found = processes.of(home)
     servers = [process for process in found if processes.is_server(process)]
     bridge = [process for process in found if process not in servers]
     if kind.name in {"bare", "library"}:
         why = NotOffered("it is part of the process that uses it, here this benchmark")
-        bench.fail(["memory of the bridge"], fixture.language, kind.name, why)
+        bench.fail(["memory of the bridge"], language, kind.name, why)
     else:
-        bench.figure("memory of the bridge", fixture.language, kind.name, processes.memory(bridge))
-    bench.figure("memory of the servers", fixture.language, kind.name, processes.memory(servers))
+        bench.figure("memory of the bridge", language, kind.name, processes.memory(bridge))
+    bench.figure("memory of the servers", language, kind.name, processes.memory(servers))
 
 
 async def _woken(bench: Bench, subject: Subject, place: Place) -> None:
     """The server runs and has answered once."""
     async with asyncio.timeout(bench.plan.patience * STARTING):
         try:
-            await subject.definition(place)
+            await subject.ask("definition", place)
         except NotOffered:
-            await subject.told(place.file)
+            await subject.ask("told", place.file)
 
 
 async def _killed(bench: Bench, language: str, kind: Kind) -> None:
     """The programs between the asker and the servers are killed; for ours that is the daemon too."""
-    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    try:
-        async with kind.open(fixture, scratch) as subject:
-            await _woken(bench, subject, fixture.places[0])
-            known = processes.of(scratch, fixture.root)
-            for process in known:
-                if not processes.is_server(process) and not processes.is_supervisor(process):
-                    with suppress(psutil.NoSuchProcess):
-                        process.kill()
-            left = await asyncio.to_thread(processes.left, scratch, fixture.root, known)
-            bench.figure(LEFT[0], language, kind.name, left)
-            # What its end would still do needs those that are gone.
-            processes.end(scratch, fixture.root)
-    finally:
-        processes.end(scratch, fixture.root)
+    fixture = bench.fixture(language)
+    async with bench.home(kind.name, fixture) as home, kind.open(fixture, home) as subject:
+        await _woken(bench, subject, fixture.places[0])
+        known = processes.of(home)
+        for process in known:
+            if not processes.is_server(process) and not processes.is_supervisor(process):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+        bench.figure(LEFT[0], language, kind.name, await asyncio.to_thread(processes.left, home, known))
+        # What its end would still do needs those that are gone.
+        processes.end(home)
 
 
 async def _patch(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:
     """Twenty files that it knows are broken at once, until all twenty are answered for."""
     files = [fixture.file(f"module_{number}") for number in range(PATCH)]
     async with asyncio.timeout(bench.plan.patience * 2):
-        await subject.patched(files)
+        await subject.ask("patched", files)
     record = bench.record(PATCHED[0], fixture.language, kind.name)
     for number in range(max(2, bench.plan.cold)):
         names = {f"missing_{number}{place:02d}" for place in range(PATCH)}
@@ -147,7 +144,7 @@ async def _patch(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -
         def right(answer: str, names: set[str] = names) -> bool:
             return _names_all(names, answer)
 
-        if not await bench.timed(record, lambda: subject.patched(files), right, starts=True):
+        if not await bench.timed(record, lambda: subject.ask("patched", files), right, starts=True):
             return
 
 
@@ -159,42 +156,42 @@ def _names_all(names: set[str], answer: str) -> bool:
 
 async def _sessions(bench: Bench, language: str, kind: Kind) -> None:
     """More sessions on a root that has one, and all of them asking at once."""
-    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    try:
-        async with AsyncExitStack() as stack:
-            subjects: list[Subject] = [await stack.enter_async_context(kind.open(fixture, scratch))]
-            await _woken(bench, subjects[0], fixture.places[0])
-            before = processes.servers(scratch, fixture.root)
-            await _at_once(bench, fixture, kind, subjects)
-            for number in range(2, max(CLIENTS) + 1):
-                await _joined(bench, stack, kind, (fixture, scratch), subjects)
-                if number == 2:
-                    bench.figure(SESSION[2], language, kind.name, processes.servers(scratch, fixture.root) - before)
-                if processes.servers(scratch, fixture.root) > before:
-                    bench.fail((*SESSION, *STARTED, *THROUGHPUT, *RATES), language, kind.name, OWN_SERVERS)
-                    return
-                if number in CLIENTS:
-                    await _at_once(bench, fixture, kind, subjects)
-    finally:
-        processes.end(scratch, fixture.root)
+    fixture = bench.fixture(language)
+    async with bench.home(kind.name, fixture) as home, AsyncExitStack() as stack:
+        subjects: list[Subject] = [await stack.enter_async_context(kind.open(fixture, home))]
+        await _woken(bench, subjects[0], fixture.places[0])
+        before = processes.servers(home)
+        await _at_once(bench, fixture, kind, subjects)
+        for number in range(2, max(CLIENTS) + 1):
+            await _joined(bench, stack, kind, (fixture, home), subjects)
+            more = processes.servers(home) - before
+            if number == 2:
+                bench.figure(SESSION[2], language, kind.name, more)
+            if more > 0:
+                bench.fail((*SESSION, *STARTED, *THROUGHPUT, *RATES), language, kind.name, OWN_SERVERS)
+                return
+            if number in CLIENTS:
+                await _at_once(bench, fixture, kind, subjects)
 
 
 async def _joined(
-    bench: Bench, stack: AsyncExitStack, kind: Kind, where: tuple[Fixture, Path], subjects: list[Subject]
+    bench: Bench, stack: AsyncExitStack, kind: Kind, where: tuple[Fixture, Setting], subjects: list[Subject]
 ) -> None:
     """One more session, asked something that nobody has asked before."""
     fixture, number = where[0], len(subjects) + 1
     place, named = fixture.places[number], {2: 0, SESSIONS: 1}.get(number)
     started = time.perf_counter()
     subjects.append(await stack.enter_async_context(kind.open(*where)))
-    whole = Record("", "", "") if named is None else bench.record(STARTED[named], fixture.language, kind.name)
-    record = Record("", "", "") if named is None else bench.record(SESSION[named], fixture.language, kind.name)
-
-    def right(answer: str) -> bool:
-        return is_definition(place, answer)
-
-    if await bench.timed(record, lambda: subjects[-1].definition(place), right, starts=True):
+    names = ("", "") if named is None else (STARTED[named], SESSION[named])
+    whole, record = (bench.record(one, fixture.language, kind.name) if one else Record("", "", "") for one in names)
+    if await _asked(bench, record, subjects[-1], place, starts=True):
         whole.milliseconds.append((time.perf_counter() - started) * 1000)
+
+
+async def _asked(bench: Bench, record: Record, subject: Subject, place: Place, *, starts: bool = False) -> bool:
+    return await bench.timed(
+        record, lambda: subject.ask("definition", place), lambda answer: is_definition(place, answer), starts=starts
+    )
 
 
 async def _at_once(bench: Bench, fixture: Fixture, kind: Kind, subjects: Sequence[Subject]) -> None:
@@ -209,11 +206,7 @@ async def _at_once(bench: Bench, fixture: Fixture, kind: Kind, subjects: Sequenc
 
 async def _questions(bench: Bench, record: Record, subject: Subject, places: Sequence[Place]) -> None:
     for place in places[:QUESTIONS]:
-
-        def right(answer: str, place: Place = place) -> bool:
-            return is_definition(place, answer)
-
-        await bench.timed(record, lambda place=place: subject.definition(place), right)
+        await _asked(bench, record, subject, place)
 
 
 async def _feedback(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:
@@ -222,7 +215,7 @@ async def _feedback(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject
     lines = [fixture.grammar.missing.format(name=f"missing_{number}") for number in range(PATCH)]
     fixture.write(file, "\n".join(lines) + "\n")
     async with asyncio.timeout(bench.plan.patience):
-        said = str(await subject.told(file))
+        said = str(await subject.ask("told", file))
     if "missing_" not in said:
         raise RuntimeError("the answer names none of the errors")
     if kind.name != "bare":
@@ -243,17 +236,18 @@ async def _recovery(bench: Bench, language: str, everybody: Sequence[Kind]) -> N
                 try:
                     waiting.append(await _struck(bench, stack, measure, kind, language))
                 except (RuntimeError, TimeoutError, OSError) as error:
-                    bench.fail([measure], language, kind.name, error if str(error) else "did not start")
+                    bench.fail([measure], language, kind.name, _why(error))
             await asyncio.gather(*waiting)
             processes.end_below(bench.scratch.root)
 
 
 async def _struck(bench: Bench, stack: AsyncExitStack, measure: str, kind: Kind, language: str) -> Awaitable[None]:
     """Its server is gone, or does nothing any more; to be awaited for the recovery."""
-    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    subject = await stack.enter_async_context(kind.open(fixture, scratch))
+    fixture = bench.fixture(language)
+    home = await stack.enter_async_context(bench.home(kind.name, fixture))
+    subject = await stack.enter_async_context(kind.open(fixture, home))
     await _woken(bench, subject, fixture.places[0])
-    for process in processes.of(scratch, fixture.root):
+    for process in processes.of(home):
         if processes.is_server(process):
             process.send_signal(SIGNALS[measure])
     return _until_right(bench, bench.record(measure, language, kind.name), subject, fixture.places[0])
@@ -265,7 +259,7 @@ async def _until_right(bench: Bench, record: Record, subject: Subject, place: Pl
     while (left := limit - (time.perf_counter() - started)) > 0:
         try:
             async with asyncio.timeout(left):
-                if is_definition(place, str(await subject.definition(place))):
+                if is_definition(place, str(await subject.ask("definition", place))):
                     record.milliseconds.append((time.perf_counter() - started) * 1000)
                     return
                 record.wrong += 1

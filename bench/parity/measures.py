@@ -1,18 +1,20 @@
-"""Questions: from nothing to the first answer, and on servers that have seen all of it. All subjects in turns."""
+"""Questions: from nothing to the first answer, on servers that have seen all of it, and for long lists. All subjects in
+turns.
+"""
 
 import asyncio
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from parity.answers import is_definition, is_right
 from parity.edits import ALL as EDITS
 from parity.edits import edits
-from parity.fixtures import Fixture, Place
+from parity.fixtures import Fixture, Place, is_definition, is_right
+from parity.peers import NotOffered
 from parity.records import SCALE, Bench, Record, said
-from parity.subjects import Kind, NotOffered, Subject
+from parity.subjects import Kind, Subject
 
 OPERATIONS = ("definition", "references", "hover", "symbols")
 PLACES = 10
@@ -64,7 +66,7 @@ async def _first(bench: Bench, kind: Kind, fixture: Fixture, measure: str) -> No
 
         async def ask() -> object:
             subject = await stack.enter_async_context(bench.opened(kind, fixture))
-            return await subject.definition(place)
+            return await subject.ask("definition", place)
 
         try:
             await bench.timed(record, ask, lambda answer: is_definition(place, answer), starts=True)
@@ -150,15 +152,72 @@ def _known(fixture: Fixture, number: int) -> int:
 
 async def _asked(bench: Bench, operation: str, one: Opened, record: Record, index: int) -> None:
     place = one.fixture.places[index]
+    about = place.file if operation == "symbols" else place
     try:
         await bench.timed(
-            record, _question(one.subject, operation, place), lambda answer: is_right(operation, place, answer)
+            record, lambda: one.subject.ask(operation, about), lambda answer: is_right(operation, place, answer)
         )
     except NotOffered as error:
         bench.fail([record.measure] if record.measure else [], one.fixture.language, one.kind.name, error)
 
 
-def _question(subject: Subject, operation: str, place: Place) -> Callable[[], Awaitable[object]]:
-    if operation == "symbols":
-        return lambda: subject.symbols(place.file)
-    return lambda: getattr(subject, operation)(place)
+# --- Long answers: uses of a name and outlines of a file. The floor and the library alone -----------------------------
+
+SIZES = (10, 100, 1_000)
+USES = 25
+"""Of one file."""
+
+ROUNDS, WARMING = 20, 3
+REFERENCES, SYMBOLS = "references, {} places", "symbols, {} of one file"
+LISTS = tuple(measure.format(size) for measure in (REFERENCES, SYMBOLS) for size in SIZES)
+
+
+async def lists(bench: Bench, language: str) -> None:
+    """What we take beyond the floor for one entry (its text, the symbol around it, code points) grows with the list."""
+    async with AsyncExitStack() as stack:
+        subjects = list[tuple[str, Fixture, Subject]]()
+        for kind in (kind for kind in bench.kinds_for(language) if kind.name in {"bare", "library"}):
+            fixture = bench.fixture(language, modules=2, functions=1)
+            for size in SIZES:
+                _write(fixture, size)
+            subjects.append((kind.name, fixture, await stack.enter_async_context(bench.opened(kind, fixture))))
+        for size, form in ((size, form) for size in SIZES for form in (REFERENCES, SYMBOLS)):
+            for number in range(-WARMING, ROUNDS):
+                for name, fixture, subject in bench.in_turns(number, subjects):
+                    record = bench.record(form.format(size), language, name) if number >= 0 else Record("", "", "")
+                    await _listed(bench, record, fixture, subject, form, size)
+
+
+async def _listed(bench: Bench, record: Record, fixture: Fixture, subject: Subject, form: str, size: int) -> None:
+    if form == SYMBOLS:
+        what, about, right = "symbols", fixture.file(f"outline_{size}"), _names(f"entry_{size - 1}", 1)
+    else:
+        what, about, right = "references", _declared(fixture, size), _names(f"uses_{size}_", size)
+    await bench.timed(record, lambda: subject.ask(what, about, 2 * size), right, starts=not record.measure)
+
+
+def _names(word: str, times: int) -> Callable[[str], bool]:
+    return lambda answer: answer.count(word) >= times
+
+
+def _declared(fixture: Fixture, size: int) -> Place:
+    """The name of the function in its declaration."""
+    file, name = fixture.file(f"declares_{size}"), f"used_{size}"
+    line = fixture.grammar.function.format(name=name, body="value").split("\n")[0]
+    return Place(file, 0, line.index(name) + 1, name, file, 0)
+
+
+def _write(fixture: Fixture, size: int) -> None:
+    grammar, name = fixture.grammar, f"used_{size}"
+    fixture.write(fixture.file(f"declares_{size}"), grammar.function.format(name=name, body="value") + "\n")
+    entries = [grammar.function.format(name=f"entry_{number}", body="value") for number in range(size)]
+    fixture.write(fixture.file(f"outline_{size}"), "\n".join(entries) + "\n")
+    # The import is a use, too.
+    each = min(USES, size) - 1
+    for number in range(-(-size // (each + 1))):
+        lines = [grammar.importing.format(module=f"declares_{size}", name=name)]
+        lines += [
+            grammar.function.format(name=f"user_{size}_{number}_{use}", body=grammar.call.format(name=name))
+            for use in range(each)
+        ]
+        fixture.write(fixture.file(f"uses_{size}_{number}"), "\n".join(lines) + "\n")

@@ -1,163 +1,130 @@
-"""Other programs that give an agent language servers over MCP, installed from npm and PyPI into `.tools/bench`.
+"""Programs that give an agent language servers over MCP, ours among them: rows of `peers.json`.
 
-Versions are pinned in `peers.json`. What an upstream cannot do with a language server is what the report shows.
+The others are installed from npm and PyPI into `.tools/bench`, by the versions there. `tools` says which tool answers
+what, and its arguments; `before` what is called first; `files` are written before it starts (JSON is YAML enough), so
+that it runs the same servers as the others; `no_verdict` what an answer says in which the program itself claims to know
+nothing; `form` how its answers are written (`told/forms.py`). What an upstream cannot do is what the report shows.
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from parity.fixtures import Fixture, Place
-from parity.subjects import CLONE, PROGRAMS, Kind, McpKind, through_mcp
+from harness.clients import Mcp, started
+from harness.servers import CLONE, filled
+from harness.setting import Setting
+
+from parity.fixtures import GRAMMARS, Place
 
 FOLDER = CLONE / ".tools" / "bench"
-PINS: Mapping[str, Mapping[str, Mapping[str, str]]] = json.loads((Path(__file__).parent / "peers.json").read_text())
+Call = Sequence[Any]
+"""A tool, and its arguments."""
 
 
-def install(name: str) -> None:
-    """Once; raises `CalledProcessError` when a registry refuses."""
-    folder, pins = FOLDER / name, PINS[name]
-    stamp = folder / ".stamp"
-    if stamp.exists() and stamp.read_text() == json.dumps(pins):
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    print(f"installing {name}", flush=True)
-    if npm := pins.get("npm"):
-        (folder / "package.json").write_text('{"private": true}')
-        argv = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *_pinned(npm, "@")]
-        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
-    if pypi := pins.get("pypi"):
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
-        argv = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *_pinned(pypi, "==")]
-        subprocess.run(argv, check=True, capture_output=True)
-    stamp.write_text(json.dumps(pins))
+class NotOffered(Exception):
+    """The subject has no such thing; says what it has instead, if anything."""
 
 
-def _pinned(packages: Mapping[str, str], sign: str) -> list[str]:
-    return [f"{name}{sign}{version}" for name, version in packages.items()]
+@dataclass(frozen=True)
+class Peer:
+    name: str
+    argv: list[str]
+    tools: Mapping[str, Call]
+    npm: Mapping[str, str] = field(default_factory=dict[str, str])
+    pypi: Mapping[str, str] = field(default_factory=dict[str, str])
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    before: Sequence[Call] = ()
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What it calls the server of a language."""
+    no_verdict: str = ""
+    form: str = ""
 
+    @property
+    def pins(self) -> dict[str, str]:
+        return {**self.npm, **self.pypi}
 
-def _absolute(fixture: Fixture, file: str) -> str:
-    return str(fixture.root / file)
-
-
-def _cclsp_environment(fixture: Fixture, scratch: Path) -> dict[str, str]:
-    config = scratch / "cclsp.json"
-    server = {
-        "extensions": [fixture.grammar.suffix[1:]],
-        "command": list(fixture.grammar.command),
-        "rootDir": str(fixture.root),
-    }
-    config.write_text(json.dumps({"servers": [server]}))
-    return {"CCLSP_CONFIG_PATH": str(config)}
-
-
-def _line_character(fixture: Fixture, place: Place) -> dict[str, object]:
-    return {
-        "file_path": _absolute(fixture, place.file),
-        "line": place.line + 1,
-        "character": place.character + 1,
-    }
-
-
-def _line_column(fixture: Fixture, place: Place) -> dict[str, object]:
-    return {"file_path": _absolute(fixture, place.file), "line": place.line + 1, "column": place.character + 1}
-
-
-def _file_path(fixture: Fixture, file: str) -> dict[str, object]:
-    return {"file_path": _absolute(fixture, file)}
-
-
-def _document(fixture: Fixture, file: str) -> dict[str, object]:
-    return {"file_path": _absolute(fixture, file), "language_id": fixture.language}
-
-
-def _changed(fixture: Fixture, file: str) -> dict[str, object]:
-    return {"changes": [{"uri": (fixture.root / file).as_uri(), "type": 2}]}
-
-
-CCLSP = McpKind(
-    argv=lambda _fixture: [str(FOLDER / "cclsp" / "node_modules" / ".bin" / "cclsp")],
-    # It takes names, not places: the name at the place.
-    tools={
-        "definition": (
-            "find_definition",
-            lambda fixture, place: {"file_path": _absolute(fixture, place.target), "symbol_name": place.name},
-        ),
-        "references": (
-            "find_references",
-            lambda fixture, place: {"file_path": _absolute(fixture, place.target), "symbol_name": place.name},
-        ),
-        "hover": ("get_hover", _line_character),
-        "diagnostics": ("get_diagnostics", _file_path),
-    },
-    environment=_cclsp_environment,
-)
-
-AGENT_LSP = McpKind(
-    argv=lambda fixture: [
-        str(FOLDER / "agent-lsp" / "bin" / "agent-lsp"),
-        f"{fixture.language}:{','.join(fixture.grammar.command)}",
-    ],
-    tools={
-        "definition": ("go_to_definition", _line_column),
-        "references": ("find_references", _line_column),
-        "hover": ("inspect_symbol", _line_column),
-        "symbols": ("list_symbols", _file_path),
-        "diagnostics": ("get_diagnostics", _file_path),
-        "opened": ("open_document", _document),
-        "written": ("did_change_watched_files", _changed),
-    },
-    before=(("start_lsp", lambda fixture, _: {"root_dir": str(fixture.root), "language_id": fixture.language}),),
-    no_verdict="this does not confirm the file is clean",
-)
-
-SERENA_SERVERS = {"python": "python_basedpyright", "typescript": "typescript"}
-
-
-def _serena_environment(fixture: Fixture, scratch: Path) -> dict[str, str]:
-    """It is told to run the same servers as the others; JSON is YAML enough."""
-    own, project = scratch / "home" / ".serena", fixture.root / ".serena"
-    server = SERENA_SERVERS[fixture.language]
-    program = shutil.which(fixture.grammar.command[0], path=os.pathsep.join(map(str, PROGRAMS)))
-    for folder in (own, project):
+    def install(self) -> None:
+        """Once; raises `CalledProcessError` when a registry refuses."""
+        folder, pins = FOLDER / self.name, json.dumps(self.pins)
+        stamp = folder / ".stamp"
+        if not self.pins or (stamp.exists() and stamp.read_text() == pins):
+            return
         folder.mkdir(parents=True, exist_ok=True)
-    config: dict[str, object] = {"projects": [], "ls_specific_settings": {server: {"ls_path": program}}}
-    (own / "serena_config.yml").write_text(json.dumps(config))
-    (project / "project.yml").write_text(json.dumps({"project_name": "workspace", "language_servers": [server]}))
-    return {}
+        print(f"installing {self.name}", flush=True)
+        if self.npm:
+            (folder / "package.json").write_text('{"private": true}')
+            argv = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
+            argv += [f"{name}@{version}" for name, version in self.npm.items()]
+            subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+        if self.pypi:
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
+            argv = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+            argv += [f"{name}=={version}" for name, version in self.pypi.items()]
+            subprocess.run(argv, check=True, capture_output=True)
+        stamp.write_text(pins)
 
 
-SERENA = McpKind(
-    argv=lambda fixture: [
-        str(FOLDER / "serena" / "bin" / "serena"),
-        "start-mcp-server",
-        "--project",
-        str(fixture.root),
-        "--context",
-        "agent",
-        "--enable-web-dashboard",
-        "false",
-    ],
-    tools={
-        "definition": ("find_symbol", lambda _fixture, place: {"name_path_pattern": place.name}),
-        "references": (
-            "find_referencing_symbols",
-            lambda _fixture, place: {"name_path": place.name, "relative_path": place.target},
-        ),
-        "symbols": ("get_symbols_overview", lambda _fixture, file: {"relative_path": file}),
-        "diagnostics": ("get_diagnostics_for_file", lambda _fixture, file: {"relative_path": file}),
-    },
-    environment=_serena_environment,
-)
-
-
-KINDS = {
-    "cclsp": Kind("cclsp", through_mcp(CCLSP)),
-    "agent-lsp": Kind("agent-lsp", through_mcp(AGENT_LSP)),
-    "serena": Kind("serena", through_mcp(SERENA)),
+PEERS = {
+    name: Peer(name, **row) for name, row in json.loads(Path(__file__).with_name("peers.json").read_text()).items()
 }
+
+
+class Asked:
+    """A running program, asked in the words of its row."""
+
+    def __init__(self, mcp: Mcp, peer: Peer, places: Mapping[str, Any]) -> None:
+        self.mcp, self.peer = mcp, peer
+        self._places, self._opened = places, set[str]()
+
+    async def ask(self, what: str, about: Place | str, change: int = 2) -> str:
+        """About a place, or a file; `change` as LSP counts them, for what tells of one."""
+        if what not in self.peer.tools:
+            raise NotOffered("no such tool")
+        file = about if isinstance(about, str) else about.file
+        # Where a file has to be opened for that, opening it is part of the first question about it.
+        if what == "shown" and "opened" in self.peer.tools and file not in self._opened:
+            await self.ask("opened", file)
+        self._opened |= {file} if what == "opened" else set[str]()
+        path = Path(self._places["root"]) / file
+        places = {**self._places, "file": file, "path": str(path), "uri": path.as_uri(), "change": change}
+        if isinstance(about, Place):
+            places |= {"line": about.line + 1, "character": about.character + 1, "name": about.name}
+            places |= {"target": about.target, "target_path": str(Path(self._places["root"]) / about.target)}
+        return await self.mcp.call(*filled(self.peer.tools[what], places))
+
+
+@asynccontextmanager
+async def opened(peer: Peer, language: str, setting: Setting) -> AsyncGenerator[Asked]:
+    grammar = GRAMMARS[language]
+    places: dict[str, Any] = {
+        "python": sys.executable,
+        "folder": str(FOLDER / peer.name),
+        "root": str(setting.root),
+        "scratch": str(setting.scratch),
+        "language": language,
+        "extension": grammar.suffix[1:],
+        "command": list(grammar.command),
+        "words": ",".join(grammar.command),
+        "program": str(setting.scratch / "bin" / grammar.command[0]),
+        "named": peer.names.get(language, grammar.server),
+    }
+    for name, content in filled(peer.files, places).items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(json.dumps(content))
+    argv, variables = filled(peer.argv, places), setting.environment() | filled(peer.environment, places)
+    log = setting.scratch / "stderr.txt"
+    child = await started(argv, cwd=setting.root, environment=variables, framed=False, log=log)
+    try:
+        mcp = Mcp(child, setting.root, peer.no_verdict)
+        await mcp.start()
+        for call in peer.before:
+            await mcp.call(*filled(call, places))
+        yield Asked(mcp, peer, places)
+    finally:
+        await child.close()

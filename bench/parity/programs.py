@@ -10,21 +10,22 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from told.subjects.children import resident
+from harness import processes
+from harness.servers import CLONE
+from harness.setting import HOOK, Setting, resident, verb
 
-from parity import ours, processes
 from parity.records import Bench
-from parity.subjects import CLONE, Kind, environment
+from parity.subjects import KINDS
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
-from pilotfish.surfaces import hook
 
 NONE = "–"
 """The language of what has none."""
 
 NOTHING = [sys.executable, "-I", "-S", "-c", "pass"]
-HOOK = [sys.executable, "-I", "-S", str(hook.__file__), "plain"]
+PLAIN = [sys.executable, "-I", "-S", str(HOOK), "plain"]
 IDLE_SESSIONS = 50
 SOAK_SECONDS = 1800.0
 MCP_MEMORY = "memory of the daemon, MCP in use"
@@ -36,46 +37,37 @@ async def programs(bench: Bench) -> None:
     for number in range(max(1, bench.plan.cold)):
         await asyncio.to_thread(_daemon, bench, bench.plan.hooks if number == 0 else 0)
     await _mcp_memory(bench)
-    await asyncio.to_thread(_checked, bench)
+    await _checked(bench)
     await asyncio.to_thread(_soaked, bench)
 
 
 async def _mcp_memory(bench: Bench) -> None:
     """Of the daemon alone, after a model's first questions of each operation."""
-    fixture, scratch = bench.fixture("typescript"), bench.scratch.fresh("mcp")
-    try:
-        async with ours.with_daemon(ours.mcp)(fixture, scratch) as subject:
-            place = fixture.places[0]
-            for _ in range(5):
-                await subject.definition(place)
-                await subject.references(place)
-                await subject.hover(place)
-                await subject.symbols(place.file)
-                await subject.shown(place.file)
-            bench.figure(MCP_MEMORY, NONE, "daemon", _resident(environment(scratch)))
-    except RuntimeError as error:
-        bench.fail([MCP_MEMORY], NONE, "daemon", error)
-    finally:
-        processes.end(scratch, fixture.root)
+    fixture = bench.fixture("typescript")
+    place = fixture.places[0]
+    async with bench.home("mcp", fixture) as home:
+        try:
+            async with KINDS["mcp"].open(fixture, home) as subject:
+                for what in ("definition", "references", "hover", "symbols", "shown") * 5:
+                    await subject.ask(what, place.file if what in {"symbols", "shown"} else place)
+                bench.figure(MCP_MEMORY, NONE, "daemon", _resident(home))
+        except RuntimeError as error:
+            bench.fail([MCP_MEMORY], NONE, "daemon", error)
 
 
-def _checked(bench: Bench) -> None:
-    fixture, scratch = bench.fixture("typescript", modules=CHECKED_FILES, functions=2), bench.scratch.fresh("check")
-    variables = environment(scratch)
-    try:
-        argv = [sys.executable, "-m", "pilotfish", "check", "."]
-        done = subprocess.run(argv, cwd=fixture.root, env=variables, capture_output=True, text=True, check=False)
-        if done.returncode:
-            bench.fail([CHECKED], NONE, "daemon", done.stderr[-120:] or done.stdout[-120:])
+async def _checked(bench: Bench) -> None:
+    fixture = bench.fixture("typescript", modules=CHECKED_FILES, functions=2)
+    async with bench.home("check", fixture) as home:
+        about = json.loads(await asyncio.to_thread(verb, home, "check", ".", "--json"))["meta"]
+        if about["state"] == "fresh":
+            bench.figure(CHECKED, NONE, "daemon", _resident(home))
         else:
-            bench.figure(CHECKED, NONE, "daemon", _resident(variables))
-    finally:
-        ours.run([sys.executable, "-m", "pilotfish", "daemon", "stop"], scratch)
-        processes.end(scratch, fixture.root)
+            bench.fail([CHECKED], NONE, "daemon", about.get("reason"))
+        verb(home, "daemon", "stop")
 
 
-def _resident(variables: dict[str, str]) -> float:
-    with open_link(None, Terms(variables, start=False)) as link:
+def _resident(home: Setting) -> float:
+    with open_link(None, Terms(home.environment(), start=False)) as link:
         return resident(int(link.welcome["pid"]))
 
 
@@ -84,10 +76,11 @@ def _daemon(bench: Bench, hooks: int) -> None:
     scratch = bench.scratch.fresh("daemon")
     root = scratch / "workspace"
     root.mkdir()
+    home = Setting(root, scratch, "typescript").prepare()
     (root / "notes.unknown").write_text("x\n")
     # Nobody serves such a file: what is measured is the program and the socket.
     event = json.dumps({"files": ["notes.unknown"], "cwd": str(root), "padding": "x" * 20_000}).encode()
-    variables = environment(scratch)
+    variables = home.environment()
     try:
         started = time.perf_counter()
         with open_link(Introduction(cwd=str(root)), Terms(variables)) as link:
@@ -97,10 +90,10 @@ def _daemon(bench: Bench, hooks: int) -> None:
                 _hook(bench, link, event, root, variables)
             link.request("stop")
     finally:
-        processes.end(scratch, root)
+        processes.end(home)
 
 
-def _memory(bench: Bench, link: Link, root: Path, variables: dict[str, str]) -> None:
+def _memory(bench: Bench, link: Link, root: Path, variables: Mapping[str, str]) -> None:
     pid = int(link.welcome["pid"])
     idle = resident(pid)
     bench.figure("memory of the daemon, nothing running", NONE, "daemon", idle)
@@ -111,8 +104,8 @@ def _memory(bench: Bench, link: Link, root: Path, variables: dict[str, str]) -> 
         one.close()
 
 
-def _hook(bench: Bench, link: Link, event: bytes, root: Path, variables: dict[str, str]) -> None:
-    nothing, whole = _run(NOTHING, b"", variables), _run(HOOK, event, variables)
+def _hook(bench: Bench, link: Link, event: bytes, root: Path, variables: Mapping[str, str]) -> None:
+    nothing, whole = _run(NOTHING, b"", variables), _run(PLAIN, event, variables)
     started = time.perf_counter()
     link.request("hook", {"protocol": 1, "host": "plain", "cwd": str(root).encode().hex(), "event": event.hex()})
     wait = (time.perf_counter() - started) * 1000
@@ -120,7 +113,7 @@ def _hook(bench: Bench, link: Link, event: bytes, root: Path, variables: dict[st
     bench.figure("hook program, the wait taken off", NONE, "python -I -S -c pass", nothing)
 
 
-def _run(argv: list[str], event: bytes, variables: dict[str, str]) -> float:
+def _run(argv: list[str], event: bytes, variables: Mapping[str, str]) -> float:
     started = time.perf_counter()
     subprocess.run(argv, input=event, capture_output=True, env=variables, check=True)
     return (time.perf_counter() - started) * 1000
@@ -142,19 +135,16 @@ async def growth(bench: Bench, language: str) -> None:
     """An edit after so many files were touched, and what the library and the server hold by then."""
     modules = max(bench.plan.touched)
     fixture = bench.fixture(language, modules=modules, functions=2)
-    scratch, kind = bench.scratch.fresh("library"), Kind("library", ours.library)
     files = [fixture.file(f"module_{number}") for number in range(modules)]
-    main = fixture.file("main")
-    async with bench.opened(kind, fixture, scratch) as subject:
-        touched = 0
+    main, touched = fixture.file("main"), 0
+    async with bench.opened(KINDS["library"], fixture) as subject:
         for many in bench.plan.touched:
             for file in files[touched:many]:
-                await subject.written(file)
+                await subject.ask("written", file)
             touched = many
             record = bench.record(f"edit after {many} touched files", language, "library")
             for number in range(max(6, bench.plan.edits)):
                 name = f"missing_{many}{number}"
                 fixture.write(main, fixture.grammar.missing.format(name=name) + "\n")
-                await bench.timed(record, lambda: subject.told(main), lambda answer, name=name: name in answer)
+                await bench.timed(record, lambda: subject.ask("told", main), lambda answer, name=name: name in answer)
             bench.figure(f"memory after {many} touched files", language, "library", resident(os.getpid()))
-    processes.end(scratch, fixture.root)

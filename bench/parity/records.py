@@ -5,20 +5,26 @@ A record holds the times, or the single figures, of one subject in one measure. 
 """
 
 import asyncio
+import os
 import random
 import re
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parity import processes
+from harness import processes
+from harness.servers import CLONE
+from harness.setting import Setting
+
 from parity.fixtures import Fixture, make
-from parity.subjects import CLONE, Kind, NotOffered, Scratch
+from parity.peers import NotOffered
+from parity.subjects import Kind, Scratch
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Plan:
     """How long one answer is waited for."""
     recovery: float
     """How long a subject may take to answer again after its server was killed or stopped."""
-    touched: tuple[int, ...]
+    touched: Sequence[int]
     """After how many touched files an edit is timed."""
     soak: int
     """Edits of one file, for what is kept of each."""
@@ -53,38 +59,8 @@ class Plan:
     languages: tuple[str, ...] = ("python", "typescript")
 
 
-QUICK = Plan(
-    seed=1,
-    modules=20,
-    functions=6,
-    cold=2,
-    warm=50,
-    edits=4,
-    seconds=1.0,
-    patience=3.0,
-    recovery=15.0,
-    touched=(10, 100),
-    soak=4_000,
-    hooks=25,
-    turns=4,
-    peers_everywhere=False,
-)
-WHOLE = Plan(
-    seed=1,
-    modules=500,
-    functions=8,
-    cold=4,
-    warm=200,
-    edits=12,
-    seconds=12.0,
-    patience=8.0,
-    recovery=30.0,
-    touched=(10, 100, 1_000),
-    soak=40_000,
-    hooks=80,
-    turns=12,
-    peers_everywhere=True,
-)
+_PLANS = tomllib.loads(Path(__file__).with_name("plans.toml").read_text())
+QUICK, WHOLE = Plan(**_PLANS["quick"]), Plan(**_PLANS["whole"])
 
 STARTING = 5
 """How many times longer a first answer may take."""
@@ -115,6 +91,8 @@ class Bench:
     records: list[Record] = field(default_factory=list[Record])
     broken: list[str] = field(default_factory=list[str])
     """The parts that did not come to their end, and why."""
+    loads: list[float] = field(default_factory=lambda: [os.getloadavg()[0]])
+    """Of the machine, before and after."""
 
     def record(self, measure: str, language: str, subject: str) -> Record:
         for known in self.records:
@@ -147,15 +125,19 @@ class Bench:
         return random.Random(f"{self.plan.seed} {number}").sample(list(subjects), len(subjects))
 
     @asynccontextmanager
-    async def opened(self, kind: Kind, fixture: Fixture, scratch: Path | None = None) -> AsyncGenerator[Any]:
+    async def opened(self, kind: Kind, fixture: Fixture) -> AsyncGenerator[Any]:
         """A subject that is ready to be asked; whatever it leaves behind is ended."""
-        home = scratch or self.scratch.fresh(kind.name)
+        async with self.home(kind.name, fixture) as home, kind.open(fixture, home) as subject:
+            yield subject
+
+    @asynccontextmanager
+    async def home(self, name: str, fixture: Fixture, *, trusted: bool = False) -> AsyncGenerator[Setting]:
+        """A new user who works there; whatever is left of what that one started is ended."""
+        home = self.scratch.home(name, fixture, trusted=trusted)
         try:
-            async with kind.open(fixture, home) as subject:
-                yield subject
+            yield home
         finally:
-            if scratch is None:
-                processes.end(home, fixture.root)
+            processes.end(home)
 
     async def timed(
         self,

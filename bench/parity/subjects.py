@@ -1,63 +1,49 @@
 """Whoever is measured: all do the same work on the same workspace with the same language server, each in its own way.
 
 A subject is opened on a workspace and asked. An answer is whatever its caller gets; it is made a text and judged by the
-names in it once the clock has stopped. What a subject has no way for raises `NotOffered`, what
-it refuses or fails at raises `RuntimeError`: neither is an answer.
+names in it once the clock has stopped. What a subject has no way for raises `NotOffered`, what it refuses or fails at
+raises `RuntimeError`: neither is an answer.
 """
 
 import asyncio
 import json
-import os
-import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from parity.fixtures import Fixture, Place
-from parity.lines import Child, started
-from pilotfish.servers.catalogue import load
+from harness.clients import Bare, started
+from harness.setting import Setting, hook, pilotfish, run, verb
 
+import pilotfish as library
+from parity import peers
+from parity.fixtures import Fixture
+from parity.peers import PEERS, NotOffered, Peer
+from pilotfish.api.answers import State
+from pilotfish.library.workspace import Workspace, computer
 
-class NotOffered(Exception):
-    """The subject has no such thing; says what it has instead, if anything."""
+ANSWER_SECONDS = 600.0
 
 
 class Subject(Protocol):
-    async def definition(self, place: Place) -> object: ...
+    async def ask(self, what: str, about: Any, limit: int | None = None, /) -> object:
+        """`definition`, `references` and `hover` of a place, `symbols` of a file; and of the errors of files:
 
-    async def references(self, place: Place) -> object: ...
+        - `shown`: of one that is on disk as it is.
+        - `told`: a host's tool has edited this one; what its model is shown.
+        - `overwritten`: a host's tool has written the first of these; what its model is shown of it and of what it
+          broke. Only the floor is told which others that may be.
+        - `patched`: a host's tool has written all of these.
+        - `written`: a host's tool has written this one, and nobody looks at what is said of it.
 
-    async def hover(self, place: Place) -> object: ...
-
-    async def symbols(self, file: str) -> object: ...
-
-    async def shown(self, file: str) -> object:
-        """The errors of a file that is on disk as it is."""
-        ...
-
-    async def told(self, file: str) -> object:
-        """A host's tool has edited this file: what its model is shown."""
-        ...
-
-    async def overwritten(self, file: str, others: Sequence[str], /) -> object:
-        """A host's tool has written the whole file: what its model is shown of it and of what it broke.
-
-        Only the floor is told which `others` that may be.
+        Of a list, `limit` entries where the subject knows limits.
         """
         ...
 
-    async def patched(self, files: Sequence[str]) -> object:
-        """A host's tool has written all of these."""
-        ...
 
-    async def written(self, file: str) -> None:
-        """A host's tool has written this file, and nobody looks at what is said of it."""
-
-
-Opening = Callable[[Fixture, Path], Any]
-"""An async context manager: a subject on the workspace of the fixture, with a scratch folder of its own."""
+Opening = Callable[[Fixture, Setting], AbstractAsyncContextManager[Any]]
+"""A subject on the workspace of the fixture, with a home of its own."""
 
 
 @dataclass(frozen=True)
@@ -68,145 +54,6 @@ class Kind:
     open: Opening
     is_ours: bool = False
     languages: tuple[str, ...] = ("python", "typescript")
-
-
-# --- Through MCP ---------------------------------------------------------------------------------------------------
-
-Arguments = dict[str, Any]
-Tool = tuple[str, Callable[[Fixture, Any], Arguments]]
-"""The tool's name, and its arguments for a place or a file."""
-
-
-@dataclass(frozen=True)
-class McpKind:
-    """How a program that speaks MCP over stdio is asked."""
-
-    argv: Callable[[Fixture], list[str]]
-    tools: Mapping[str, Tool]
-    before: tuple[Tool, ...] = ()
-    no_verdict: str = ""
-    """What an answer says in which the program itself claims to know nothing."""
-    environment: Callable[[Fixture, Path], dict[str, str]] = lambda _fixture, _scratch: {}
-
-
-class ThroughMcp:
-    def __init__(self, child: Child, fixture: Fixture, kind: McpKind) -> None:
-        self.listed = ""
-        self._child = child
-        self._fixture = fixture
-        self._kind = kind
-        self._seen: set[str] = set()
-
-    async def start(self) -> None:
-        roots = [{"uri": self._fixture.root.as_uri(), "name": "workspace"}]
-        self._child.replies["roots/list"] = lambda _params: {"roots": roots}
-        about = {"name": "bench", "version": "1"}
-        hello: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": about}
-        await self._child.request("initialize", hello)
-        self._child.notify("notifications/initialized", {})
-        self.listed = json.dumps(await self._child.request("tools/list", {}), separators=(",", ":"))
-        for name, arguments in self._kind.before:
-            await self._call(name, arguments(self._fixture, ""))
-
-    async def definition(self, place: Place) -> object:
-        return await self._ask("definition", place)
-
-    async def references(self, place: Place) -> object:
-        return await self._ask("references", place)
-
-    async def hover(self, place: Place) -> object:
-        return await self._ask("hover", place)
-
-    async def symbols(self, file: str) -> object:
-        return await self._ask("symbols", file)
-
-    async def shown(self, file: str) -> object:
-        """Where a file has to be opened for that, opening it is part of the first question about it."""
-        if "opened" in self._kind.tools and file not in self._seen:
-            self._seen.add(file)
-            await self._ask("opened", file)
-        return await self._ask("diagnostics", file)
-
-    async def told(self, file: str) -> object:
-        """A model that has only tools must ask."""
-        return await self.shown(file)
-
-    async def overwritten(self, _file: str, _others: Sequence[str]) -> object:
-        raise NotOffered("a tool tells of the file that it is asked about")
-
-    async def patched(self, files: Sequence[str]) -> object:
-        return "\n".join(map(str, await asyncio.gather(*map(self.shown, files))))
-
-    async def written(self, file: str) -> None:
-        """Where there is no tool to tell it, its server knows of nothing that is not asked about."""
-        if "written" in self._kind.tools:
-            await self._ask("written", file)
-
-    async def _ask(self, what: str, about: Place | str) -> str:
-        if what not in self._kind.tools:
-            raise NotOffered("no such tool")
-        name, arguments = self._kind.tools[what]
-        return await self._call(name, arguments(self._fixture, about))
-
-    async def _call(self, name: str, arguments: Arguments) -> str:
-        result = await self._child.request("tools/call", {"name": name, "arguments": arguments})
-        said = "\n".join(part.get("text", "") for part in result.get("content", []))
-        if result.get("isError") or (self._kind.no_verdict and self._kind.no_verdict in said):
-            raise RuntimeError(said)
-        return said
-
-
-def through_mcp(kind: McpKind) -> Opening:
-    @asynccontextmanager
-    async def opened(fixture: Fixture, scratch: Path) -> AsyncGenerator[ThroughMcp]:
-        variables = environment(scratch) | kind.environment(fixture, scratch)
-        log = scratch / "stderr.txt"
-        child = await started(kind.argv(fixture), cwd=fixture.root, environment=variables, framed=False, log=log)
-        try:
-            subject = ThroughMcp(child, fixture, kind)
-            await subject.start()
-            yield subject
-        finally:
-            await child.close()
-
-    return opened
-
-
-# --- The machine that all see --------------------------------------------------------------------------------------
-
-CLONE = Path(__file__).resolve().parents[2]
-PROGRAMS = (CLONE / ".venv" / "bin", CLONE / ".tools" / "npm" / "node_modules" / ".bin")
-
-
-MARK = "PARITY_SUBJECT"
-"""In the environment of every process that a subject starts; its scratch folder."""
-
-
-ALONE = ("basedpyright", "typescript")
-"""The servers that everybody uses; no other one of ours may help."""
-
-
-def environment(scratch: Path) -> dict[str, str]:
-    """A home of its own, and a `PATH` with the language servers of this clone first."""
-    home = scratch / "home"
-    config = home / "config" / "pilotfish" / "lsp.json"
-    if not config.exists():
-        config.parent.mkdir(parents=True)
-        config.write_text(json.dumps({"lsp": {one: {"disabled": True} for one in load() if one not in ALONE}}))
-    return {
-        "HOME": str(home),
-        "LANG": "C.UTF-8",
-        MARK: str(scratch),
-        "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
-        "PILOTFISH_HOME": str(scratch / "state"),
-        "XDG_CONFIG_HOME": str(home / "config"),
-        "XDG_STATE_HOME": str(home / "state"),
-        "XDG_CACHE_HOME": str(home / "cache"),
-    }
-
-
-def python() -> str:
-    return sys.executable
 
 
 @dataclass
@@ -221,3 +68,227 @@ class Scratch:
         folder = self.root / f"{name}-{self._count}"
         folder.mkdir(parents=True)
         return folder
+
+    def home(self, name: str, fixture: Fixture, *, trusted: bool = False) -> Setting:
+        """Of a new user who works there."""
+        return Setting(fixture.root, self.fresh(name), fixture.grammar.server, trusted).prepare()
+
+
+class Floor:
+    """The language server and the least client."""
+
+    def __init__(self, client: Bare) -> None:
+        self._client = client
+
+    async def ask(self, what: str, about: Any, _limit: int | None = None) -> object:
+        client = self._client
+        match what:
+            case "symbols":
+                return await client.ask("documentSymbol", about)
+            case "shown" | "told":
+                return await client.shown(about)
+            case "overwritten" | "patched":
+                for file in about:
+                    client.sync(file)
+                return await asyncio.gather(*map(client.shown, about))
+            case "written":
+                return client.sync(about)
+            case _:
+                more = {"context": {"includeDeclaration": True}} if what == "references" else {}
+                position = {"line": about.line, "character": about.character}
+                return await client.ask(what, about.file, position=position, **more)
+
+
+@asynccontextmanager
+async def bare(fixture: Fixture, setting: Setting) -> AsyncGenerator[Floor]:
+    variables = setting.environment()
+    child = await started(fixture.grammar.command, cwd=fixture.root, environment=variables, framed=True)
+    client = Bare(child, fixture.root, fixture.language)
+    await client.start()
+    try:
+        yield Floor(client)
+    finally:
+        with suppress(ProcessLookupError):
+            child.process.kill()
+        await child.close()
+
+
+# --- Pilotfish ------------------------------------------------------------------------------------------------------
+
+
+class Library:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def heard_at(self) -> float:
+        """When a language server said its last word, on the clock of `time.perf_counter`."""
+        service = self._workspace._service  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        sessions = [entry.session for entry in service.pool.entries().values() if entry.session is not None]
+        return max(session.last_received for session in sessions)
+
+    async def ask(self, what: str, about: Any, limit: int | None = None) -> object:
+        workspace = self._workspace
+        match what:
+            case "symbols":
+                return _certain(await workspace.symbols(about, limit=limit)).data
+            case "shown":
+                return _certain(await workspace.check(about)).data
+            case "told":
+                return _certain(await workspace.after_edit(about)).text
+            case "overwritten":
+                return _certain(await workspace.after_edit(about[0], kind="write")).text
+            case "patched":
+                return _certain(await workspace.after_edit(*about, kind="patch"))
+            case "written":
+                return await workspace.after_edit(about)
+            case _:
+                place, more = (
+                    (about.file, about.line + 1, about.character + 1),
+                    {} if limit is None else {"limit": limit},
+                )
+                return _certain(await getattr(workspace, what)(*place, **more)).data
+
+
+def _certain(said: Any) -> Any:
+    """An answer or feedback; what is not fresh counts as no answer, however right it may be."""
+    about = getattr(said, "meta", said)
+    if about.state is not State.FRESH:
+        raise RuntimeError(f"{about.state}: {about.reason}")
+    return said
+
+
+@asynccontextmanager
+async def in_process(fixture: Fixture, setting: Setting) -> AsyncGenerator[Library]:
+    async with library.open(fixture.root, shell=computer(setting.environment())) as workspace:
+        yield Library(workspace)
+
+
+class CommandLine:
+    """A process for each question; the servers live in the daemon."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    async def ask(self, what: str, about: Any, _limit: int | None = None) -> object:
+        match what:
+            case "shown":
+                return await self._run("check", about)
+            case "told" | "written":
+                return await self._run("touched", about)
+            case "overwritten":
+                return await self._run("touched", about[0], "--kind", "write")
+            case "patched":
+                return await self._run("touched", *about, "--kind", "patch")
+            case "symbols":
+                return await self._run("symbols", about)
+            case _:
+                return await self._run(what, f"{about.file}:{about.line + 1}:{about.character + 1}")
+
+    async def _run(self, *words: str) -> str:
+        argv = [*pilotfish(), *words, "--json"]
+        output, _, _ = await asyncio.to_thread(run, argv, self._setting, None, seconds=ANSWER_SECONDS)
+        answer = json.loads(output or '{"state": "unavailable", "reason": "it said nothing"}')
+        about = answer.get("meta", answer)
+        if about["state"] != "fresh":
+            raise RuntimeError(f"{about['state']}: {about.get('reason')}")
+        return output
+
+
+class Hook:
+    """What Claude Code runs after its Edit and Write tools.
+
+    It says nothing of a clean file, nor of one that nobody could look at: that silence is right is judged only together
+    with the answers about broken files, before and after it.
+    Nor does it say twice what the write of another file was answered with: what a model knows of a file is that too.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._writes: list[str] = []
+        """What the writes since the last `shown` were answered with."""
+
+    async def ask(self, what: str, about: Any, _limit: int | None = None) -> object:
+        match what:
+            case "told":
+                return await self._event("Edit", about)
+            case "written":
+                return self._writes.append(await self._event("Edit", about))
+            case "shown":
+                before, self._writes = self._writes, []
+                return "\n".join([*before, await self._event("Edit", about)])
+            case "overwritten":
+                return await self._event("Write", about[0])
+            case "patched":
+                return "\n".join(await asyncio.gather(*(self._event("Edit", file) for file in about)))
+            case _:
+                raise NotOffered("a hook follows edits, nobody asks it")
+
+    async def _event(self, tool: str, file: str) -> str:
+        about = {"tool_input": {"file_path": str(self._setting.root / file)}, "tool_response": {"success": True}}
+        event = {"session_id": "bench", "hook_event_name": "PostToolUse", "tool_name": tool, **about}
+        return (await asyncio.to_thread(hook, self._setting, "claude-code", event, 30_000))[0]
+
+
+def with_daemon(subject: Callable[[Setting], Subject]) -> Opening:
+    """The daemon that the subject starts ends with it, and is what counts as its process."""
+
+    @asynccontextmanager
+    async def opened(_fixture: Fixture, setting: Setting) -> AsyncGenerator[Subject]:
+        try:
+            if subject is Hook:
+                verb(setting, "daemon", "start")
+            yield subject(setting)
+        finally:
+            verb(setting, "daemon", "stop")
+
+    return opened
+
+
+# --- Through MCP ----------------------------------------------------------------------------------------------------
+
+
+class ThroughMcp:
+    """A model that has only tools must ask."""
+
+    def __init__(self, program: peers.Asked) -> None:
+        self.listed = program.mcp.listed
+        self._program = program
+
+    async def ask(self, what: str, about: Any, _limit: int | None = None) -> object:
+        match what:
+            case "told":
+                return await self._program.ask("shown", about)
+            case "overwritten":
+                raise NotOffered("a tool tells of the file that it is asked about")
+            case "patched":
+                return "\n".join(await asyncio.gather(*(self._program.ask("shown", file) for file in about)))
+            case "written":
+                # Where there is no tool to tell it, its server knows of nothing that is not asked about.
+                return await self._program.ask(what, about) if what in self._program.peer.tools else ""
+            case _:
+                return await self._program.ask(what, about)
+
+
+def through_mcp(peer: Peer) -> Opening:
+    @asynccontextmanager
+    async def opened(fixture: Fixture, setting: Setting) -> AsyncGenerator[ThroughMcp]:
+        try:
+            async with peers.opened(peer, fixture.language, setting) as program:
+                yield ThroughMcp(program)
+        finally:
+            if not peer.pins:
+                verb(setting, "daemon", "stop")
+
+    return opened
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("bare", bare),
+        Kind("library", in_process, is_ours=True),
+        Kind("cli", with_daemon(CommandLine), is_ours=True),
+        Kind("hook", with_daemon(Hook), is_ours=True),
+        *(Kind(name, through_mcp(peer), is_ours=not peer.pins) for name, peer in PEERS.items()),
+    )
+}

@@ -1,17 +1,18 @@
-"""What must hold, as rows: a figure out of the records, and the bound that it is held against.
+"""What must hold, as rows of `targets.toml`: a figure out of the records, and the bound that it is held against.
 
 A figure is that of the language that does worse. A target that nobody measured is "not measured", never passed.
 """
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from harness.numbers import NAN, difference, interval, median, percentile, quotient, spread
 
 from parity.edits import ALL as EDITS
 from parity.edits import LAST_WORD, TOLD
-from parity.lists import ALL as LISTS
-from parity.measures import DUEL
-from parity.numbers import NAN, difference, interval, median, percentile, quotient, spread
-from parity.programs import CHECKED, MCP_MEMORY
+from parity.measures import LISTS
 from parity.records import Record
 
 OURS = ("library", "mcp", "cli", "hook", "opencode + ours")
@@ -35,10 +36,8 @@ class Table:
 
     records: Sequence[Record]
 
-    def languages(self, measure: str, *subjects: str) -> list[str]:
-        """Those in which all of these subjects have times."""
-        found = dict.fromkeys(one.language for one in self.records if one.measure == measure)
-        return [one for one in found if all(self.times(measure, subject, one) for subject in subjects)]
+    def languages(self, measure: str) -> list[str]:
+        return list(dict.fromkeys(one.language for one in self.records if one.measure == measure))
 
     def times(self, measure: str, subject: str, language: str | None = None) -> list[float]:
         return [
@@ -49,14 +48,18 @@ class Table:
         ]
 
 
-@dataclass(frozen=True)
 class Target:
-    """One promise."""
+    """One promise; `figure` has one item, the name of its figure and what that is given."""
 
-    name: str
-    bound: float
-    figure: Callable[[Table], Figure]
-    unit: str = "ms"
+    def __init__(self, name: str, bound: float, unit: str = "ms", **figure: Sequence[str]) -> None:
+        self.name, self.bound, self.unit = name, bound, unit
+        ((self._figure, self._given),) = figure.items()
+
+    def figure(self, table: Table) -> Figure:
+        return FIGURES[self._figure](table, *self._given)
+
+
+TARGETS = tuple(Target(**row) for row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["targets"])
 
 
 @dataclass(frozen=True)
@@ -83,61 +86,36 @@ def _worst(figures: Sequence[Figure]) -> Figure:
     return max(figures, key=lambda one: one.value, default=NOTHING)
 
 
-def ratio(measure: str, subject: str, other: str, *, of: str | None = None) -> Callable[[Table], Figure]:
-    """Median of one subject by that of another in the same measure, or in the one that `of` names."""
-    return lambda table: _worst(
-        [
-            _combined(table.times(measure, subject, one), table.times(of or measure, other, one), quotient)
-            for one in table.languages(measure, subject)
-            if table.times(of or measure, other, one)
-        ]
-    )
+def _of_two(
+    figure: Callable[[Sequence[float], Sequence[float]], Figure],
+) -> Callable[..., Figure]:
+    """Of two subjects in the same measure, or the other in the one that `of` names, in every language that has both."""
 
-
-def over(measure: str, subject: str, other: str) -> Callable[[Table], Figure]:
-    """The difference of the medians."""
-    return lambda table: _worst(
-        [
-            _combined(table.times(measure, subject, one), table.times(measure, other, one), difference)
-            for one in table.languages(measure, subject, other)
+    def worst(table: Table, measure: str, subject: str, other: str, of: str = "") -> Figure:
+        several = [
+            (table.times(measure, subject, one), table.times(of or measure, other, one))
+            for one in table.languages(measure)
         ]
-    )
+        return _worst([figure(*times) for times in several if all(times)])
+
+    return worst
 
 
 def _combined(first: Sequence[float], second: Sequence[float], combined: Callable[[float, float], float]) -> Figure:
     return Figure(combined(median(first), median(second)), *spread(first, second, combined))
 
 
-def middle(measure: str, subject: str) -> Callable[[Table], Figure]:
-    return lambda table: _worst(
-        [
-            Figure(median(table.times(measure, subject, one)), *interval(table.times(measure, subject, one)))
-            for one in table.languages(measure, subject)
-        ]
-    )
+_over = _of_two(lambda one, other: _combined(one, other, difference))
 
 
-def tail(measure: str, subject: str) -> Callable[[Table], Figure]:
-    return lambda table: _worst(
-        [Figure(percentile(table.times(measure, subject, one), 0.95)) for one in table.languages(measure, subject)]
-    )
+def _middle(table: Table, measure: str, subject: str) -> Figure:
+    several = [table.times(measure, subject, one) for one in table.languages(measure)]
+    return _worst([Figure(median(times), *interval(times)) for times in several if times])
 
 
-def tail_ratio(measure: str, subject: str, other: str) -> Callable[[Table], Figure]:
-    return lambda table: _worst(
-        [
-            Figure(
-                percentile(table.times(measure, subject, one), 0.95)
-                / percentile(table.times(measure, other, one), 0.95)
-            )
-            for one in table.languages(measure, subject, other)
-        ]
-    )
-
-
-def most(measure: str, *subjects: str) -> Callable[[Table], Figure]:
+def _most(table: Table, measure: str, *subjects: str) -> Figure:
     """The greatest value of any of them."""
-    return lambda table: _worst([Figure(value) for one in subjects for value in table.times(measure, one)])
+    return _worst([Figure(value) for one in subjects for value in table.times(measure, one)])
 
 
 def _untrue(table: Table) -> Figure:
@@ -151,7 +129,7 @@ def _slowest_edit(table: Table) -> Figure:
 
 
 def _longest(table: Table) -> Figure:
-    return _worst([over(measure, "library", "bare")(table) for measure in LISTS if table.times(measure, "library")])
+    return _worst([_over(table, measure, "library", "bare") for measure in LISTS if table.times(measure, "library")])
 
 
 def _hook_program(table: Table) -> Figure:
@@ -165,14 +143,14 @@ def _growing(table: Table) -> Figure:
     """An edit after the most touched files by one after the fewest."""
     measures = [one.measure for one in table.records if one.measure.startswith("edit after ")]
     ordered = sorted(dict.fromkeys(measures), key=lambda one: int(one.split()[2]))
-    return ratio(ordered[-1], "library", "library", of=ordered[0])(table) if len(ordered) > 1 else NOTHING
+    return FIGURES["ratio"](table, ordered[-1], "library", "library", ordered[0]) if len(ordered) > 1 else NOTHING
 
 
 def _edit_ratio(table: Table) -> Figure:
     """Edit by edit, since the server's own time is that of the same edit."""
     figures: list[Figure] = []
     for kind in TOLD:
-        for one in table.languages(f"edit: {kind}", "library"):
+        for one in table.languages(f"edit: {kind}"):
             whole = table.times(f"edit: {kind}", "library", one)
             own = table.times(LAST_WORD.format(kind), "library", one)
             quotients = [quotient(*pair) for pair in zip(whole, own, strict=False)]
@@ -180,66 +158,16 @@ def _edit_ratio(table: Table) -> Figure:
     return _worst(figures)
 
 
-TARGETS = (
-    Target("warm definition, library over bare, the two alone", 1.0, over(DUEL.format("library"), "library", "bare")),
-    Target("warm definition, daemon + MCP over bare, the two alone", 3.0, over(DUEL.format("mcp"), "mcp", "bare")),
-    Target("warm definition, library over bare, among all", 1.0, over("warm definition", "library", "bare")),
-    Target("warm definition, daemon + MCP over bare, among all", 3.0, over("warm definition", "mcp", "bare")),
-    Target("edit → diagnostics (introduce, fix, no-op), library / the server's own time", 1.1, _edit_ratio, "×"),
-    Target(
-        "edit that leaves a file clean / one that breaks it, library",
-        1.1,
-        ratio("edit: fix", "library", "library", of="edit: introduce"),
-        "×",
-    ),
-    Target("references and symbols of 10 to 1,000 entries, library over bare, the worst", 1.0, _longest),
-    Target("wrong or missing answers of ours", 0.0, _untrue, ""),
-    Target("hook program / (1.5 × an interpreter that does nothing + 5 ms)", 1.0, _hook_program, "×"),
-    Target("daemon, from nothing to its welcome", 150.0, middle("daemon, from nothing to greeted", "daemon")),
-    Target("cold start to the first definition, daemon + MCP over bare", 400.0, over("cold definition", "mcp", "bare")),
-    Target("second session, first answer", 50.0, middle("second session, first answer", "mcp")),
-    Target("second session, new servers", 0.0, most("second session: new servers", "mcp"), ""),
-    Target("daemon memory, nothing running", 90.0, most("memory of the daemon, nothing running", "daemon"), "MB"),
-    Target("daemon memory, MCP in use", 90.0, most(MCP_MEMORY, "daemon"), "MB"),
-    Target("daemon memory, after a check of 900 files", 120.0, most(CHECKED, "daemon"), "MB"),
-    Target("daemon memory, per idle session", 200.0, most("memory of an idle session", "daemon"), "KB"),
-    Target("growth over edits of one file", 5.0, most("growth over edits of one file", "library"), "MB"),
-    Target("edit after the most touched files / after the fewest, library", 2.0, _growing, "×"),
-    Target("tools/list, named", 8192.0, most("tool schema bytes", "mcp"), "bytes"),
-    Target(
-        "parity: warm definition p50, ours in OpenCode / its own",
-        1.05,
-        ratio("definition in the agent loop", "opencode + ours", "opencode"),
-        "×",
-    ),
-    Target(
-        "parity: warm definition p95, ours in OpenCode / its own",
-        1.05,
-        tail_ratio("definition in the agent loop", "opencode + ours", "opencode"),
-        "×",
-    ),
-    Target(
-        "parity: warm edit p50, ours in OpenCode / its own",
-        1.05,
-        ratio("edit in the agent loop", "opencode + ours", "opencode"),
-        "×",
-    ),
-    Target(
-        "parity: cold first edit, ours in OpenCode / its own",
-        1.10,
-        ratio("first edit in the agent loop", "opencode + ours", "opencode"),
-        "×",
-    ),
-    Target(
-        "parity: diagnostics in one command, ours / opencode debug lsp",
-        1.10,
-        ratio("diagnostics in one command, from nothing", "cli", "opencode debug lsp"),
-        "×",
-    ),
-    Target("parity: edit → diagnostics p95, hook, the slowest kind", 3500.0, _slowest_edit),
-    Target(
-        "parity: processes left after the end", 0.0, most("left after the end", "library", "mcp", "cli", "hook"), ""
-    ),
-    Target("parity: processes left after kill -9", 0.0, most("left after kill -9", "mcp", "cli", "hook"), ""),
-    Target("parity: feedback of twenty errors", 2048.0, most("feedback bytes", "library", "hook"), "bytes"),
-)
+FIGURES: Mapping[str, Callable[..., Figure]] = {
+    "over": _over,
+    "ratio": _of_two(lambda one, other: _combined(one, other, quotient)),
+    "tail_ratio": _of_two(lambda one, other: Figure(percentile(one, 0.95) / percentile(other, 0.95))),
+    "middle": _middle,
+    "most": _most,
+    "untrue": _untrue,
+    "slowest_edit": _slowest_edit,
+    "longest": _longest,
+    "hook_program": _hook_program,
+    "growing": _growing,
+    "edit_ratio": _edit_ratio,
+}

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from told.report import circumstances
-from told.subjects.setting import Setting
+from harness.pages import circumstances
+from harness.setting import Setting
 from told.truth import CheckerFailed, Truth
 
 from replay import history, plan, report, trees
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for one in () if chosen.list else replayed(subject, changes, chosen):
             played.append(one)
             _tell(one, chosen)
-            _write(played, {**circumstances([], loads), "command": shlex.join(["bench/replay/run", *given])}, chosen)
+            _write(played, circumstances(shlex.join(["bench/replay/run", *given]), loads), chosen)
         loads.append(os.getloadavg()[0])
     for of in report.summary(played).values() if played else ():
         print(f"\n{report.table(of)}")

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from told import corpus
-from told.corpus import SUFFIXES, Project
+from harness import corpus
+from harness.corpus import SUFFIXES, Project
 from told.edits import Change, Texts, words
 
 PINS = Path(__file__).with_name("corpus.toml")

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from told.edits import MAKERS, Change, Edit, Texts, Tool
-from told.source import Source
+from told.makers import Source
 
 from replay.history import RealChange, uses
 

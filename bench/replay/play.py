@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parity import processes
-from told import programs, score
+from harness import processes
+from harness.servers import SCRIPTS, fetched
+from harness.setting import Setting, verb
+from told import score
+from told.conversation import Conversation, Heard
 from told.score import Judge
-from told.subjects.children import pilotfish, run
-from told.subjects.conversation import Conversation, Heard
-from told.subjects.setting import Setting
-from told.truth import SCRIPTS, Findings, Problem, Truth
+from told.truth import Findings, Problem, Truth
 
 from replay import trees
 from replay.history import RealChange, Subject
@@ -21,7 +21,7 @@ from replay.plan import Step
 
 FORMATTERS = {
     "python": lambda: [str(SCRIPTS / "ruff"), "format", "-q"],
-    "typescript": lambda: [str(programs.program("prettier", "prettier")), "--write", "--log-level", "silent"],
+    "typescript": lambda: [str(fetched("prettier") / "bin" / "prettier"), "--write", "--log-level", "silent"],
     "go": lambda: ["gofmt", "-w"],
 }
 
@@ -115,9 +115,9 @@ class Player:
         self._setting.prepare()
 
     def end(self) -> None:
-        run([*pilotfish(), "daemon", "stop"], self._setting, None)
-        if processes.left(self._setting.scratch, self._setting.root, ()):
-            processes.end(self._setting.scratch, self._setting.root)
+        verb(self._setting, "daemon", "stop")
+        if processes.left(self._setting):
+            processes.end(self._setting)
 
     def play(self, change: RealChange, order: str, steps: Sequence[Step], true: Sequence[Truth], tip: str) -> Played:
         """From a clean checkout to the stop; the tree is left as the change leaves it."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from told.report import percentile
+from harness import pages
+from harness.numbers import percentile
 
 from replay.play import Outcome, Played
 
@@ -51,9 +52,8 @@ def figures(played: Sequence[Played]) -> dict[str, Any]:
 
 def table(of: Mapping[str, Mapping[str, Any]]) -> str:
     """A row for each figure, a column for each of these."""
-    rows = [["", *of], ["---"] * (len(of) + 1)]
-    rows += [[name, *(str(one[name]) for one in of.values())] for name in next(iter(of.values()))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    rows = [[name, *(one[name] for one in of.values())] for name in next(iter(of.values()))]
+    return pages.table(["", *of], rows)
 
 
 def summary(played: Sequence[Played]) -> dict[str, dict[str, Any]]:
@@ -74,7 +74,7 @@ def page(played: Sequence[Played], about: Mapping[str, str], before: Mapping[str
     lines = [
         "# Real changes, replayed\n",
         "Written by `bench/replay/run`; [README.md](README.md) says what the figures mean.\n",
-        *(f"- {name}: {value}" for name, value in about.items()),
+        pages.listed(about),
         *(f"\n{table(of)}" for of in summary(played).values()),
         *_beside(played, before or {}),
         f"\n## Mistakes in {len(wrong)} of {len(played)} replays\n\n```text",

@@ -6,11 +6,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from told import corpus
-from told.corpus import SUFFIXES, Project
+from harness import corpus
+from harness.corpus import SUFFIXES, Project
 from told.edits import Edit, Texts, digest
 from told.score import is_missing_package
-from told.truth import CHECKERS, Asker, Findings, Problem, Truth, difference, moved, version, write_state
+from told.truth import Asker, Findings, Problem, Truth, difference, moved, prepare, version, write_state
 
 from replay.history import RealChange, Subject, git
 from replay.plan import Step, applied
@@ -32,7 +32,7 @@ class Trees(Asker):
 
     def __init__(self, subject: Subject) -> None:
         project = Project(subject.name, subject.language, "pypi", "", "", (), environment=bool(subject.environment))
-        super().__init__(project, CHECKERS[subject.server])
+        super().__init__(project, subject.server)
         self._subject, self._base, self._rest = subject, "", ""
 
     def at(self, base: str) -> dict[str, str]:
@@ -41,7 +41,7 @@ class Trees(Asker):
             self._root = copied(self._subject, self.folder / self._subject.name)
         git(self._root, "checkout", "-q", "-f", "--detach", base)
         git(self._root, "clean", "-q", "-f", "-d")
-        self._checker.prepare(self._project, self._root)
+        prepare(self._checker, self._root)
         listed = git(self._root, "ls-tree", "-r", base).splitlines()
         self._rest = "\n".join(line for line in listed if not line.endswith(SUFFIXES[self._subject.language]))
         self._written = corpus.texts(self._root, self._subject.language)
@@ -57,7 +57,16 @@ class Trees(Asker):
 
     def _kept(self, state: Texts, *way: str) -> Path:
         environment = self._subject.environment.name if self._subject.environment else ""
-        parts = ["replay", self._checker.name, version(self._checker), environment, self._rest, digest(state), *way]
+        checker = self._checker
+        parts = [
+            "replay",
+            checker.kept_as or checker.name,
+            version(checker.name),
+            environment,
+            self._rest,
+            digest(state),
+            *way,
+        ]
         return corpus.kept_by(*parts)
 
 

@@ -13,14 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parity import peers
+from harness import corpus
+from harness.corpus import Project
+from harness.pages import circumstances
+from harness.servers import CLONE
+from harness.setting import Setting
+from parity.peers import PEERS
 
-from told import corpus, edits, figures, forms, pages, report, score, subjects, tables, truth
-from told.corpus import Project
+from told import edits, figures, forms, pages, report, score, subjects, tables, truth
+from told.conversation import carry_out
 from told.edits import Edit
 from told.report import Outcome, Run
-from told.subjects.conversation import carry_out
-from told.subjects.setting import Setting
 
 QUICK = (("httpx+venv", 10), ("rxjs", 8), ("cobra", 8))
 """Projects and how many edits of each: some minutes on two cores once the truth is in the cache."""
@@ -106,7 +109,7 @@ def _everybody() -> int:
     """Measure all subjects in one run, keep the results, and write the pages that show them."""
     before = os.getloadavg()[0]
     code = main([*SUBJECTS_RUN, "--out", str(figures.SUBJECTS), "--short"])
-    about = report.circumstances(["--subjects"], [before, os.getloadavg()[0]])
+    about = circumstances("bench/told/run --subjects", [before, os.getloadavg()[0]])
     pages.ABOUT.write_text(json.dumps({**about, **versions()}, indent=2) + "\n")
     pages.written()
     return code
@@ -114,10 +117,10 @@ def _everybody() -> int:
 
 def versions() -> dict[str, str]:
     """Of everybody else."""
-    manifest = json.loads((truth.CLONE / "tools" / "hosts.json").read_text())
-    npm = json.loads((truth.CLONE / "tools" / "npm-packages.json").read_text())
+    manifest = json.loads((CLONE / "tools" / "hosts.json").read_text())
+    npm = json.loads((CLONE / "tools" / "npm-packages.json").read_text())
     hosts = {name: ", ".join(set(manifest[name]["npm"].values())) for name in ("claude-code", "opencode", "qwen")}
-    pins = {name: next(iter(peers.PINS[name]["pypi"].values())) for name in ("serena", "agent-lsp")}
+    pins = {name: next(iter(PEERS[name].pins.values())) for name in ("serena", "agent-lsp")}
     return {**hosts, **pins, **{name: npm[name] for name in ("typescript-language-server", "typescript")}}
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from told import edits_c, edits_go, edits_python, edits_rust, edits_typescript
-from told.source import Maker, Source
+from told import edits_python
+from told.makers import Maker, Source, by_braces
 
 Group = Literal["harmless", "own", "fix", "others"]
 Tool = Literal["edit", "multiedit", "write", "patch"]
@@ -38,13 +38,7 @@ GROUPS: Mapping[Group, tuple[str, ...]] = {
     "fix": ("fix",),
 }
 KINDS = tuple(dict.fromkeys(kind for kinds in GROUPS.values() for kind in kinds))
-MAKERS = {
-    "python": edits_python.MAKERS,
-    "typescript": edits_typescript.MAKERS,
-    "go": edits_go.MAKERS,
-    "c": edits_c.MAKERS,
-    "rust": edits_rust.MAKERS,
-}
+MAKERS = {"python": edits_python.MAKERS, **by_braces()}
 
 MOST_BREAKS = 2
 WRITE_SHARE = 0.2

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from told.source import Made, Maker, Source, blank_lines, comments, line_of, spliced
+from told.makers import Made, Maker, Source, blank_lines, comments, line_of, spliced
 
 T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -4,11 +4,12 @@ A row is one edit of one subject: `report.record`, or the same without the texts
 """
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from harness.numbers import mean, percentile
 
 Row = Mapping[str, Any]
 
@@ -130,23 +131,3 @@ def precision(one: Figures) -> str:
 
 def share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%})" if whole else "–"
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that so many are not above; 0 of none."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
-
-
-def rule(head: str) -> str:
-    """The line below the head of a table."""
-    return "|" + "---|" * (head.count("|") - 1)
-
-
-def line(cells: Sequence[object]) -> str:
-    """One row of a table."""
-    return "| " + " | ".join(map(str, cells)) + " |"

@@ -1,21 +1,20 @@
 """The figures of a run, as JSON lines for machines and as text for people."""
 
 import json
-import os
-import platform
 import shlex
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+from harness import pages
+from harness.numbers import mean, percentile
+
+from told.conversation import Told
 from told.edits import Edit
-from told.figures import figures, line, mean, percentile, rule
+from told.figures import figures
 from told.score import Verdict
 from told.subjects import Cost
-from told.subjects.setting import Told
 from told.truth import Problem, Truth, one_line
 
 WIDTH = 220
@@ -51,38 +50,23 @@ FILES = frozenset({"--out", "--report"})
 """Options with a file behind them."""
 
 
-def _about_edits(arguments: Sequence[str]) -> list[str]:
+def command(arguments: Sequence[str]) -> str:
     """Without where the results go, and how much of them is shown."""
     kept = list[str]()
     for before, argument in pairwise(["", *arguments]):
         if argument not in {*FILES, "--all", "--text"} and before not in FILES:
             kept.append(argument)
-    return kept
-
-
-def circumstances(arguments: Sequence[str], loads: Sequence[float]) -> dict[str, str]:
-    """What was measured, when, and on what."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": shlex.join(["bench/told/run", *_about_edits(arguments)]),
-        "commit": commit.stdout.strip(),
-        "machine": f"{platform.system()}, {platform.machine()}, {os.cpu_count()} cores",
-        "load (1 minute) before each project and at the end": " ".join(f"{load:.1f}" for load in loads),
-    }
+    return shlex.join(["bench/told/run", *kept])
 
 
 def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) -> str:
     """Markdown for a file of its own: what was measured, on what, and every mistake."""
-    about = circumstances(arguments, loads)
     lines = [
-        "# What the agent is told",
-        "",
-        "What the program printed; [README.md](README.md) explains the columns.",
-        "",
+        "# What the agent is told\n",
+        "What the program printed; [README.md](README.md) explains the columns.\n",
+        pages.listed(pages.circumstances(command(arguments), loads)),
+        *("", table(runs), "", by_kind(runs)),
     ]
-    lines += [f"- {name}: {value}" for name, value in about.items()]
-    lines += ["", table(runs), "", by_kind(runs)]
     for run in runs:
         if wrong := [explained(one) for one in run.outcomes if one.is_wrong]:
             lines += ["", f"## Mistakes: {run.project}, {run.server}, {run.subject}", "", "```text", *wrong, "```"]
@@ -90,57 +74,48 @@ def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) 
 
 
 HEAD = (
-    "| project | server | subject | edits | false (old + unknown) | own file: new / missing (late) "
-    "| other files: broken / told / late / never | bytes per harmless edit | bytes where nothing is new "
-    "| first ms | p50 / p95 ms | CPU s per edit | MB |"
+    *("project", "server", "subject", "edits", "false (old + unknown)", "own file: new / missing (late)"),
+    *("other files: broken / told / late / never", "bytes per harmless edit", "bytes where nothing is new"),
+    *("first ms", "p50 / p95 ms", "CPU s per edit", "MB"),
 )
 
 
 def table(runs: Sequence[Run]) -> str:
     """Markdown, a row for each run."""
-    rows = [HEAD, rule(HEAD)]
+    rows = list[Sequence[object]]()
     for run in runs:
         one = figures([record(run, outcome) for outcome in run.outcomes])
-        cells = (
-            run.project,
-            run.server,
-            run.subject,
-            one.edits,
+        rows.append([
+            *(run.project, run.server, run.subject, one.edits),
             f"**{one.false}** ({one.old} + {one.false - one.old})" if one.false else "0",
             f"{one.own_new} / {one.own_new - one.own_told} ({one.own_late})",
             f"{one.broken} / {one.told} / {one.late} / {one.never}",
             f"{mean(one.harmless_sizes):.0f} (n {len(one.harmless_sizes)})",
             f"{mean(one.quiet_sizes):.0f} (n {len(one.quiet_sizes)})",
-            f"{one.first_ms:.0f}",
-            f"{percentile(one.times, 0.5):.0f} / {percentile(one.times, 0.95):.0f}",
-            f"{run.cost.cpu_seconds / max(1, one.edits):.1f}",
-            f"{run.cost.megabytes:.0f}",
-        )
-        rows.append(line(cells))
-    return "\n".join(rows)
+            *(f"{one.first_ms:.0f}", _both(one.times)),
+            *(f"{run.cost.cpu_seconds / max(1, one.edits):.1f}", f"{run.cost.megabytes:.0f}"),
+        ])  # fmt: skip
+    return pages.table(HEAD, rows)
+
+
+def _both(times: Sequence[float]) -> str:
+    return f"{percentile(times, 0.5):.0f} / {percentile(times, 0.95):.0f}"
+
+
+KINDS_HEAD = ("kind", "subject", "n", "false", "own: new / missing", "others: broken / told", "bytes", "p50 / p95 ms")
 
 
 def by_kind(runs: Sequence[Run]) -> str:
     """Markdown, a row for each kind of edit and each subject."""
-    head = "| kind | subject | n | false | own: new / missing | others: broken / told | bytes | p50 / p95 ms |"
-    rows = [head, rule(head)]
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in (record(run, one) for run in runs for one in run.outcomes):
         found.setdefault((row["edit"]["group"], row["edit"]["kind"], row["subject"]), []).append(row)
+    rows = list[Sequence[object]]()
     for (_, kind, subject), some in sorted(found.items()):
         one, times = figures(some), [row["told"]["milliseconds"] for row in some]
-        cells = (
-            kind,
-            subject,
-            one.edits,
-            one.false,
-            f"{one.own_new} / {one.own_new - one.own_told}",
-            f"{one.broken} / {one.told}",
-            f"{one.size:.0f}",
-            f"{percentile(times, 0.5):.0f} / {percentile(times, 0.95):.0f}",
-        )
-        rows.append(line(cells))
-    return "\n".join(rows)
+        own, others = f"{one.own_new} / {one.own_new - one.own_told}", f"{one.broken} / {one.told}"
+        rows.append([kind, subject, one.edits, one.false, own, others, f"{one.size:.0f}", _both(times)])
+    return pages.table(KINDS_HEAD, rows)
 
 
 def explained(outcome: Outcome) -> str:

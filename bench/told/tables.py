@@ -1,18 +1,19 @@
 """The tables of committed results: every subject in one run, and other files by project and server."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.numbers import percentile
+from harness.pages import table
 
 from told import figures, subjects
-from told.figures import Row, delays, line, precision, rule, share
+from told.figures import Row, delays, precision, share
 
 TITLES = {
     "nothing": "nothing at all",
-    "plain": "Pilotfish, hook program, files only",
     "claude-code": "Pilotfish, hook program, Claude Code's events",
-    "touched": "Pilotfish, `pilotfish touched`",
     "library": "Pilotfish, library",
     "mcp": "Pilotfish, MCP: the model asks for diagnostics and impact",
-    "mcp-project": "Pilotfish, MCP: the model asks for the whole project",
     "serena": "Serena, MCP: the model asks for diagnostics",
     "agent-lsp": "agent-lsp, MCP: the model asks for diagnostics",
 }
@@ -26,38 +27,27 @@ def title(subject: str) -> str:
 
 
 SUBJECTS_HEAD = (
-    "| who | edits | edited file: told in the same turn (late) | other files: told in the same turn | late | never "
-    "| precision | bytes per edit | delay ms p50 / p95 | wait on a harmless edit ms p50 / p95 | MB |"
+    *("who", "edits", "edited file: told in the same turn (late)", "other files: told in the same turn", "late"),
+    *("never", "precision", "bytes per edit", "delay ms p50 / p95", "wait on a harmless edit ms p50 / p95", "MB"),
 )
 
-
-ASKED = ("mcp", "mcp-project", "serena", "agent-lsp")
+ASKED = ("mcp", "serena", "agent-lsp")
 """Nobody tells these models anything: they ask for the errors of a file, which are all of them, new or not."""
 
 
 def of_subjects(rows: Sequence[Row]) -> str:
     """A row for each subject, and one for each that could not be measured."""
-    lines = [SUBJECTS_HEAD, rule(SUBJECTS_HEAD)]
+    cells = list[Sequence[object]]()
     for (_, _, subject), found in figures.runs(rows).items():
         one = figures.figures(found)
-        cells = (
-            title(subject),
-            one.edits,
-            f"{share(one.own_told, one.own_new)} ({one.own_late})",
-            share(one.told, one.broken),
-            one.late,
-            one.never,
-            f"asked ({one.false} of {one.shown} not new)" if subject in ASKED and one.shown else precision(one),
-            f"{one.size:.0f}",
-            delays(one.times) if subject != "nothing" else "–",
-            delays(one.harmless_times) if subject != "nothing" else "–",
-            f"{one.megabytes:.0f}" if one.megabytes else "–",
-        )
-        lines.append(line(cells))
-    lines += [f"\n{SUBJECTS_NOTE}", *map("\n{}".format, _stopped(rows))]
-    return "\n".join(
-        [*lines, *(f"\n{name.capitalize()} is not measured: {why}." for name, why in subjects.ABSENT.items())]
-    )
+        asked = f"asked ({one.false} of {one.shown} not new)" if subject in ASKED and one.shown else precision(one)
+        waits = ("–", "–") if subject == "nothing" else (delays(one.times), delays(one.harmless_times))
+        own, others = f"{share(one.own_told, one.own_new)} ({one.own_late})", share(one.told, one.broken)
+        megabytes = f"{one.megabytes:.0f}" if one.megabytes else "–"
+        told = (title(subject), one.edits, own, others, one.late, one.never)
+        cells.append([*told, asked, f"{one.size:.0f}", *waits, megabytes])
+    absent = [f"{name.capitalize()} is not measured: {why}." for name, why in subjects.ABSENT.items()]
+    return "\n".join([table(SUBJECTS_HEAD, cells), *map("\n{}".format, [SUBJECTS_NOTE, *_stopped(rows), *absent])])
 
 
 SUBJECTS_NOTE = (
@@ -78,13 +68,10 @@ def _stopped(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-HOSTS_HEAD = "| | no help | its own LSP | Pilotfish |"
-
-
 def of_hosts(rows: Sequence[Row]) -> str:
     """Own file in the same turn / other files in the same turn / delay p50: a host in each row."""
     by = {subject: figures.figures(found) for (_, _, subject), found in figures.runs(rows).items()}
-    lines = [HOSTS_HEAD, rule(HOSTS_HEAD)]
+    found = list[list[str]]()
     for host, name in HOSTS.items():
         cells = [name]
         for help_ in HELP:
@@ -93,39 +80,83 @@ def of_hosts(rows: Sequence[Row]) -> str:
             more = f" ({one.late} later)" if one and one.late else ""
             cells.append(
                 f"{one.own_told} of {one.own_new}{late} / {one.told} of {one.broken}{more} "
-                f"/ {figures.percentile(one.times, 0.5):.0f} ms"
+                f"/ {percentile(one.times, 0.5):.0f} ms"
                 if one
                 else "–"
             )
-        if len(set(cells)) > 2:
-            lines.append(line(cells))
-    return "\n".join(lines)
+        found += [cells] if len(set(cells)) > 2 else []
+    return table(["", *HELP.values()], found).replace("|  |", "| |", 1)
 
 
 OTHERS_HEAD = (
-    "| project | server | edits | other files told | late | never | precision "
-    "| delay ms p50 / p95: own file or nothing broken "
-    "| others broken | CPU s per edit | MB |"
+    *("project", "server", "edits", "other files told", "late", "never", "precision"),
+    *("delay ms p50 / p95: own file or nothing broken", "others broken", "CPU s per edit", "MB"),
 )
 
 
 def of_others(rows: Sequence[Row]) -> str:
     """A row for each project and server (and subject, where there is more than one)."""
-    lines = [OTHERS_HEAD, rule(OTHERS_HEAD)]
+    cells = list[Sequence[object]]()
     for (project, server, _), found in figures.runs(rows).items():
         one = figures.figures(found)
-        cells = (
-            project,
-            server,
-            one.edits,
-            share(one.told, one.broken),
-            one.late,
-            one.never,
-            precision(one),
-            delays(one.own_times),
-            delays(one.others_times),
-            f"{one.cpu_seconds:.1f}" if one.cpu_seconds is not None else "–",
-            f"{one.megabytes:.0f}" if one.megabytes is not None else "–",
-        )
-        lines.append(line(cells))
-    return "\n".join(lines)
+        cpu = f"{one.cpu_seconds:.1f}" if one.cpu_seconds is not None else "–"
+        megabytes = f"{one.megabytes:.0f}" if one.megabytes is not None else "–"
+        told = (project, server, one.edits, share(one.told, one.broken), one.late, one.never, precision(one))
+        cells.append([*told, delays(one.own_times), delays(one.others_times), cpu, megabytes])
+    return table(OTHERS_HEAD, cells)
+
+
+# --- Two runs side by side --------------------------------------------------------------------------------------------
+
+MORE_BYTES = 1.1
+"""Texts name folders, whose names are longer on one machine than on another."""
+
+COUNTS_HEAD = (
+    *(
+        "project",
+        "server",
+        "subject",
+        "edits",
+        "wrong",
+        "missing in the edited file",
+        "other files untold",
+        "bytes",
+        "",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Counts:
+    edits: int
+    wrong: int
+    missing: int
+    untold: int
+    size: int
+
+    def is_worse_than(self, other: "Counts") -> bool:
+        counts = zip((self.wrong, self.missing, self.untold), (other.wrong, other.missing, other.untold), strict=True)
+        # Fewer edits would be compared with more.
+        return self.edits != other.edits or any(one > two for one, two in counts) or self.size > other.size * MORE_BYTES
+
+
+def counts(found: Sequence[Row]) -> Counts:
+    one = figures.figures(found)
+    size = sum(map(figures.size, found))
+    return Counts(one.edits, one.false, one.own_new - one.own_told, one.broken - one.told, size)
+
+
+def compared(before: Sequence[Row], after: Sequence[Row]) -> tuple[str, bool]:
+    """A table of what both have, by what was told, and whether anything in it is worse than it was.
+
+    How long it took depends on who else was there.
+    """
+    old, new = figures.runs(before), figures.runs(after)
+    rows, worse = list[list[str]](), not old.keys() & new.keys()
+    for key in [key for key in old if key in new]:
+        was, is_ = counts(old[key]), counts(new[key])
+        pairs = zip(vars(was).values(), vars(is_).values(), strict=True)
+        mark = "worse" if is_.is_worse_than(was) else ""
+        rows.append([*key, *(f"{one} → {two}" for one, two in pairs), mark])
+        worse = worse or bool(mark)
+    return table(COUNTS_HEAD, rows), worse

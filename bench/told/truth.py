@@ -9,23 +9,21 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from told import corpus, programs
-from told.corpus import Project
+from harness import corpus
+from harness.corpus import Project
+from harness.servers import SERVERS, Server
+from harness.setting import plain_path
+
 from told.edits import Edit, Texts, digest, states
-
-CLONE = Path(__file__).resolve().parents[2]
-SCRIPTS = Path(sys.executable).parent
-NPM = CLONE / ".tools" / "npm" / "node_modules" / ".bin"
 
 REVISION = 2
 """Raised when what is kept of a state was wrong or has another form."""
@@ -106,52 +104,32 @@ def one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-Parser = Callable[[str, Path], Iterable[Problem]]
-
-
-@dataclass(frozen=True)
-class Checker:
-    name: str
-    argv: Callable[[Project, Path], Sequence[str]]
-    parse: Parser
-    version: Callable[[], Sequence[str]]
-    prepare: Callable[[Project, Path], None] = lambda _project, _root: None
-    codes: tuple[int, ...] = (0, 1)
-    """Exit codes of a checker that worked."""
-    each: str = ""
-    """A pattern: the command is run for each such file, whose path is put at its end."""
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    stops_at: str = ""
-    """A pattern of rules: while there is such an error the command reports no others, and `whole` is asked."""
-    whole: Callable[[Path], Sequence[str]] = lambda _root: ()
+# --- What checkers print ----------------------------------------------------------------------------------------------
 
 
 def parse_pyright(output: str, root: Path) -> Iterator[Problem]:
     """`--outputjson` of pyright and basedpyright."""
     for one in json.loads(output)["generalDiagnostics"]:
         start = one.get("range", {}).get("start", {"line": 0, "character": 0})
-        message = one["message"].replace(f"{root}/", "")
-        rule, severity = one.get("rule", ""), one["severity"]
-        yield Problem(_relative(one["file"], root), start["line"] + 1, start["character"] + 1, severity, rule, message)
+        place = start["line"] + 1, start["character"] + 1
+        yield _problem(root, one["file"], place, one["severity"], one.get("rule", ""), one["message"])
 
 
 def parse_ty(output: str, root: Path) -> Iterator[Problem]:
     """`--output-format gitlab`."""
     severities = {"info": "information", "minor": "warning", "major": "error", "critical": "error"}
     for one in json.loads(output or "[]"):
-        rule = one["check_name"]
-        message = one["description"].removeprefix(f"{rule}: ").replace(f"{root}/", "")
-        place = one["location"]["positions"]["begin"]
-        file = _relative(one["location"]["path"], root)
-        yield Problem(file, place["line"], place["column"], severities.get(one["severity"], "error"), rule, message)
+        rule, begin = one["check_name"], one["location"]["positions"]["begin"]
+        severity, message = severities.get(one["severity"], "error"), one["description"].removeprefix(f"{rule}: ")
+        yield _problem(root, one["location"]["path"], (begin["line"], begin["column"]), severity, rule, message)
 
 
 def parse_pyrefly(output: str, root: Path) -> Iterator[Problem]:
     """`--output-format json`."""
     for one in json.loads(output)["errors"]:
         message = one["description"].replace(f"{root}/", "").replace(str(root), "")
-        file, severity = _relative(one["path"], root), one.get("severity", "error")
-        yield Problem(file, one["line"], one["column"], severity, one["name"], message)
+        place, severity = (one["line"], one["column"]), one.get("severity", "error")
+        yield _problem(root, one["path"], place, severity, one["name"], message)
 
 
 def parse_tsc(output: str, root: Path) -> Iterator[Problem]:
@@ -168,20 +146,17 @@ def parse_tsc(output: str, root: Path) -> Iterator[Problem]:
         elif line.strip():
             raise CheckerFailed(line)
     for match, lines in found:
-        message = "\n".join(lines).replace(f"{root}/", "")
-        file = _relative(match["file"], root)
-        yield Problem(file, int(match["line"]), int(match["column"]), match["severity"], match["rule"], message)
+        place = int(match["line"]), int(match["column"])
+        yield _problem(root, match["file"], place, match["severity"], match["rule"], "\n".join(lines))
 
 
 def parse_gopls(output: str, root: Path) -> Iterator[Problem]:
     """`gopls check`: `FILE:LINE:COLUMN-END: MESSAGE`."""
     head = re.compile(r"(?P<file>/[^\n:]+):(?P<line>\d+):(?P<column>\d+)(?:-[\d:]+)?: (?P<message>.*)")
-    for line in output.splitlines():
-        if match := head.fullmatch(line):
-            file = _relative(match["file"], root)
-            # It prints no severities; an analysis is none that a compiler stops at.
-            severity = "hint" if match["message"].startswith("unused parameter") else "error"
-            yield Problem(file, int(match["line"]), int(match["column"]), severity, "", match["message"])
+    for match in filter(None, map(head.fullmatch, output.splitlines())):
+        # It prints no severities; an analysis is none that a compiler stops at.
+        severity = "hint" if match["message"].startswith("unused parameter") else "error"
+        yield _problem(root, match["file"], (int(match["line"]), int(match["column"])), severity, "", match["message"])
 
 
 def parse_cargo(output: str, root: Path) -> Iterator[Problem]:
@@ -192,9 +167,8 @@ def parse_cargo(output: str, root: Path) -> Iterator[Problem]:
         spans = [span for span in message["spans"] if span["is_primary"]] if message else []
         if message and spans and message["level"] in {"error", "warning"}:
             rule = message["code"]["code"] if message["code"] else ""
-            file, place = _relative(spans[0]["file_name"], root), spans[0]
-            words = message["message"]
-            found[Problem(file, place["line_start"], place["column_start"], message["level"], rule, words)] = None
+            place = (spans[0]["line_start"], spans[0]["column_start"])
+            found[_problem(root, spans[0]["file_name"], place, message["level"], rule, message["message"])] = None
     yield from found
 
 
@@ -203,32 +177,40 @@ def parse_clangd(output: str, root: Path) -> Iterator[Problem]:
     head, file = re.compile(r"E\[[\d:.]+\] \[(?P<rule>[^\]\s]+)\] Line (?P<line>\d+): (?P<message>.*)"), ""
     for line in output.splitlines():
         if ": Testing on source file " in line or "] Testing on source file " in line:
-            file = _relative(line.partition("source file ")[2].strip(), root)
+            file = line.partition("source file ")[2].strip()
         elif match := head.fullmatch(line):
-            yield Problem(file, int(match["line"]), 1, "error", match["rule"], match["message"])
+            yield _problem(root, file, (int(match["line"]), 1), "error", match["rule"], match["message"])
 
 
-def _python(project: Project, root: Path) -> str:
-    """The interpreter whose packages count."""
-    environment = root / ".venv" if project.environment else corpus.empty_environment()
-    return str(environment / "bin" / "python")
+def _problem(root: Path, file: str, place: tuple[int, int], severity: str, rule: str, message: str) -> Problem:
+    named = file.removeprefix(f"{root}/").removeprefix("./")
+    return Problem(named, *place, severity, rule, message.replace(f"{root}/", ""))
 
 
-def prepare_pyright(project: Project, root: Path) -> None:
-    """What the project asks for; the ordinary mode where it asks for none, and all of its files."""
-    del project
-    asked = dict[str, Any]()
-    for tool in ("pyright", "basedpyright"):
-        asked |= _pyproject(root).get("tool", {}).get(tool, {})
+PARSERS: Mapping[str, Callable[[str, Path], Iterable[Problem]]] = {
+    "pyright": parse_pyright,
+    "ty": parse_ty,
+    "pyrefly": parse_pyrefly,
+    "tsc": parse_tsc,
+    "gopls": parse_gopls,
+    "cargo": parse_cargo,
+    "clangd": parse_clangd,
+}
+
+
+# --- Asking them ------------------------------------------------------------------------------------------------------
+
+
+def prepare(checker: Server, root: Path) -> None:
+    """For pyright what the project asks for; the ordinary mode where it asks for none, and all of its files."""
+    path = root / "pyproject.toml"
+    if checker.parse != "pyright":
+        return
+    tools = (tomllib.loads(path.read_text()) if path.exists() else {}).get("tool", {})
     # With a file of its own in place, what `pyproject.toml` says is not read.
-    settings = {"typeCheckingMode": "standard", **asked}
+    settings = {"typeCheckingMode": "standard", **tools.get("pyright", {}), **tools.get("basedpyright", {})}
     settings.pop("include", None)
     (root / "pyrightconfig.json").write_text(json.dumps(settings))
-
-
-def _pyproject(root: Path) -> dict[str, Any]:
-    path = root / "pyproject.toml"
-    return tomllib.loads(path.read_text()) if path.exists() else {}
 
 
 def _go_files(root: Path) -> list[str]:
@@ -238,100 +220,11 @@ def _go_files(root: Path) -> list[str]:
     return sorted(_run(["go", "list", "-e", "-f", form, "./..."], root, {**os.environ, "GOPROXY": "off"}, (0,)).split())
 
 
-def _tsc(program: str, root: Path) -> list[str]:
-    return [program, "--noEmit", "--pretty", "false", "-p", str(root)]
-
-
-def _gopls(name: str, program: Callable[[], str]) -> Checker:
-    return Checker(
-        name,
-        lambda _project, root: [program(), "check", *_go_files(root)],
-        parse_gopls,
-        lambda: [program(), "version"],
-        environment={"GOPROXY": "off"},
-    )
-
-
-CHECKERS: Mapping[str, Checker] = {
-    "basedpyright": Checker(
-        "basedpyright",
-        lambda project, root: [
-            *(str(SCRIPTS / "basedpyright"), "--outputjson", "-p", str(root), "--pythonpath", _python(project, root))
-        ],
-        parse_pyright,
-        lambda: [str(SCRIPTS / "basedpyright"), "--version"],
-        prepare_pyright,
-    ),
-    "ty": Checker(
-        "ty",
-        lambda project, root: [
-            *(str(SCRIPTS / "ty"), "check", "--output-format", "gitlab", "--no-progress"),
-            *("--python", _python(project, root)),
-        ],
-        parse_ty,
-        lambda: [str(SCRIPTS / "ty"), "version"],
-    ),
-    # Without a configuration of its own the command line reads mypy's, and the server does not.
-    "pyrefly": Checker(
-        "pyrefly with its default preset",
-        lambda project, root: [
-            *(str(SCRIPTS / "pyrefly"), "check", "--preset", "default", "--output-format", "json"),
-            *("--min-severity", "warn", "--python-interpreter-path", _python(project, root)),
-        ],
-        parse_pyrefly,
-        lambda: [str(SCRIPTS / "pyrefly"), "--version"],
-    ),
-    "typescript": Checker(
-        "typescript",
-        lambda _project, root: [
-            *(*_tsc(str(NPM / "tsc"), root), "--incremental"),
-            *("--tsBuildInfoFile", str(root.parent / "truth.tsbuildinfo")),
-        ],
-        parse_tsc,
-        lambda: [str(NPM / "tsc"), "--version"],
-        codes=(0, 1, 2),
-        stops_at=r"1\d{3}",
-        whole=lambda root: [
-            *("node", str(CLONE / "bench" / "told" / "compiler.cjs"), str(NPM.parent / "typescript"), str(root))
-        ],
-    ),
-    "typescript-native": Checker(
-        "typescript-native",
-        lambda _project, root: _tsc(str(programs.program("typescript-native", "tsc")), root),
-        parse_tsc,
-        lambda: [str(programs.program("typescript-native", "tsc")), "--version"],
-        codes=(0, 1, 2),
-    ),
-    "gopls+0.16": _gopls("gopls-0.16", lambda: str(programs.program("gopls+0.16", "gopls"))),
-    "gopls": _gopls("gopls", lambda: "gopls"),
-    "rust-analyzer": Checker(
-        "rust-analyzer",
-        # As rust-analyzer itself runs it after a save.
-        lambda _project, _root: [
-            *(str(programs.toolchain_program("cargo")), "check", "--workspace", "--all-targets", "--offline"),
-            *("--quiet", "--message-format=json"),
-        ],
-        parse_cargo,
-        lambda: [str(programs.toolchain_program("cargo")), "--version"],
-        codes=(0, 101),
-    ),
-    "clangd": Checker(
-        "clangd",
-        lambda _project, _root: [str(SCRIPTS / "clangd"), "--check-locations=0", "--check="],
-        parse_clangd,
-        lambda: [str(SCRIPTS / "clangd"), "--version"],
-        each="*.[ch]",
-        codes=tuple(range(256)),
-    ),
-}
-"""By the server that is measured: its checker is its own command line."""
-
-
 def truths(
     project: Project, server: str, texts: Texts, edits: Sequence[Edit], report: Callable[[str], None]
 ) -> list[Truth]:
     """What each edit did."""
-    with Asker(project, CHECKERS[server]).open() as asker:
+    with Asker(project, server).open() as asker:
         found = list[Findings]()
         for number, state in enumerate(states(texts, edits)):
             found.append(asker.findings(state))
@@ -346,9 +239,9 @@ def truths(
 class Asker:
     """One checker on one project: from the cache, or on a copy that is made when it is first needed."""
 
-    def __init__(self, project: Project, checker: Checker) -> None:
+    def __init__(self, project: Project, server: str) -> None:
         self._project = project
-        self._checker = checker
+        self._checker = SERVERS[server]
         self._root: Path | None = None
         self._written: dict[str, str] = {}
 
@@ -383,11 +276,15 @@ class Asker:
         variables = {**os.environ, "PATH": plain_path(), **checker.environment}
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "CONDA_PREFIX"):
             variables.pop(name, None)
-        argv = list(checker.whole(root) if whole else checker.argv(self._project, root))
+        environment = root / ".venv" if self._project.environment else corpus.empty_environment()
+        listed = "\n".join(_go_files(root)) if "{go_files}" in checker.check else ""
+        places = {"root": str(root), "python": str(environment / "bin" / "python"), "go_files": listed}
+        words = checker.filled(list(checker.whole if whole else checker.check), **places)
+        argv = [part for word in words for part in word.split("\n")]
         files = [str(path) for path in sorted(root.rglob(checker.each))] if checker.each else [""]
         output = "".join(_run([*argv[:-1], argv[-1] + file], root, variables, checker.codes) for file in files)
         found: dict[str, list[Problem]] = {}
-        for problem in checker.parse(output, root):
+        for problem in PARSERS[checker.parse](output, root):
             found.setdefault(problem.file, []).append(problem)
         return {file: tuple(found[file]) for file in sorted(found)}
 
@@ -395,14 +292,21 @@ class Asker:
         if self._root is None:
             self._root = corpus.copy(self._project, self._folder)
             self._written = corpus.texts(self._root, self._project.language)
-            self._checker.prepare(self._project, self._root)
+            prepare(self._checker, self._root)
         write_state(self._root, self._written, state)
         self._written = dict(state)
         return self._root
 
     def _kept(self, state: Texts, *way: str) -> Path:
         checker = self._checker
-        parts = [str(REVISION), checker.name, version(checker), self._project.identity, digest(state), *way]
+        parts = [
+            str(REVISION),
+            checker.kept_as or checker.name,
+            version(checker.name),
+            self._project.identity,
+            digest(state),
+            *way,
+        ]
         return corpus.kept_by(*parts)
 
 
@@ -410,12 +314,12 @@ def _has_rule(found: Findings, pattern: str) -> bool:
     return any(re.fullmatch(pattern, one.rule) for problems in found.values() for one in problems)
 
 
-def _run(argv: Sequence[str], root: Path, variables: Mapping[str, str], codes: Sequence[int]) -> str:
+def _run(argv: Sequence[str], root: Path, variables: Mapping[str, str], codes: Container[int] | str) -> str:
     """What the checker printed: clangd prints to where others complain."""
     done = subprocess.run(
         argv, cwd=root, env=variables, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
     )
-    if done.returncode not in codes:
+    if not isinstance(codes, str) and done.returncode not in codes:
         words = (done.stderr or done.stdout)[-2000:]
         raise CheckerFailed(f"{' '.join(argv[:4])} ended with {done.returncode}: {words}")
     return done.stdout or done.stderr
@@ -430,19 +334,11 @@ def write_state(root: Path, before: Texts, after: Texts) -> None:
             (root / path).write_bytes(text.encode())
 
 
-def plain_path() -> str:
-    """`PATH` with a Python that has no packages: those of the environment this runs in do not count."""
-    return os.pathsep.join([str(corpus.empty_environment() / "bin"), os.environ["PATH"]])
-
-
-_versions: dict[str, str] = {}
-
-
-def version(checker: Checker) -> str:
-    if checker.name not in _versions:
-        done = subprocess.run(checker.version(), capture_output=True, text=True, check=True)
-        _versions[checker.name] = done.stdout.strip()
-    return _versions[checker.name]
+@cache
+def version(name: str) -> str:
+    """Of the checker of a server."""
+    done = subprocess.run(SERVERS[name].filled(SERVERS[name].version), capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def _read(path: Path) -> Findings:
@@ -456,7 +352,3 @@ def _write(path: Path, found: Findings) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
         part.write(data)
     Path(part.name).rename(path)
-
-
-def _relative(file: str, root: Path) -> str:
-    return file.removeprefix(f"{root}/").removeprefix("./")

@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from harness import processes
+from harness.clients import started
+from harness.numbers import interval, median, percentile, quotient, spread
+from harness.setting import Setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from parity import __main__ as program
-from parity import measures, ours, processes, report
-from parity.answers import is_definition, is_right
-from parity.fixtures import GRAMMARS, make
-from parity.floor import bare
-from parity.lines import started
-from parity.numbers import interval, median, percentile, quotient, spread
+from parity import measures, report
+from parity.fixtures import GRAMMARS, is_definition, is_right, make
 from parity.records import QUICK, Bench, Record, plain
-from parity.subjects import Kind, Scratch
+from parity.subjects import KINDS, Scratch
 from parity.targets import TARGETS, verdicts
 
 pytestmark = pytest.mark.proves("BENCH-1")
@@ -152,10 +152,11 @@ def test_a_process_that_inherits_nothing_is_known_by_its_workspace_and_ended(tmp
     workspace = tmp_path.resolve() / "workspace"
     workspace.mkdir()
     with subprocess.Popen(["/bin/sleep", "600"], cwd=workspace, env={}) as process:
-        known = processes.of(tmp_path / "subject", workspace)
+        setting = Setting(workspace, tmp_path / "subject", "ty")
+        known = processes.of(setting)
         assert [one.pid for one in known] == [process.pid]
-        processes.end(tmp_path / "subject", workspace)
-        assert processes.left(tmp_path / "subject", workspace, known) == 0
+        processes.end(setting)
+        assert processes.left(setting, known) == 0
 
 
 @pytest.mark.anyio
@@ -180,8 +181,7 @@ async def test_a_part_that_breaks_is_told_of_and_takes_nothing_else_with_it(
 @pytest.mark.server("basedpyright")
 async def test_a_small_run_for_real_finds_no_wrong_answer(tmp_path: Path) -> None:
     plan = replace(QUICK, modules=4, functions=2, warm=2, edits=1, patience=60.0)
-    kinds = [Kind("bare", bare), Kind("library", ours.library, is_ours=True)]
-    bench = Bench(plan, kinds, Scratch(tmp_path.resolve()))
+    bench = Bench(plan, [KINDS["bare"], KINDS["library"]], Scratch(tmp_path.resolve()))
     await measures.warm(bench, "python")
     library = {one.measure: one for one in bench.records if one.subject == "library"}
     assert set(library) >= {"warm definition", "edit: introduce", "edit: cross-file", "edit: deleted"}

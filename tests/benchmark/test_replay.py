@@ -100,8 +100,8 @@ def test_what_happens_around_a_change_is_the_same_in_every_order() -> None:
 
 
 def heard_of(texts: Sequence[tuple[str, Truth]], root: Path) -> list[Outcome]:
+    from told.conversation import Heard
     from told.edits import Edit
-    from told.subjects.conversation import Heard
 
     listener = Listener(history.clone(root, "python"), root)
     edit = Edit(1, "edit", "others", "edit", (Change("greeting.py", "1", "2"),), "")

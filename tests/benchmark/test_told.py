@@ -6,13 +6,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from harness import corpus
+from harness.numbers import percentile
+from harness.servers import SERVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told import corpus, edits, figures, report, score, truth
+from told import conversation, edits, figures, report, score, truth
+from told.conversation import Told
 from told.edits import Change, Edit
 from told.report import Outcome, Run
-from told.subjects import Cost, claude_events, setting
-from told.subjects.setting import Told
+from told.subjects import Cost
 from told.truth import Problem, Truth
 
 pytestmark = pytest.mark.proves("BENCH-1")
@@ -511,22 +514,22 @@ def test_long_messages_that_were_cut_are_the_same_and_short_ones_that_begin_alik
 )
 def test_the_words_of_an_edit_say_what_it_does_and_where(before: list[str], after: list[str]) -> None:
     old, new = "".join(before), "".join(after)
-    was, becomes = claude_events.replaced_lines(old, new)
+    was, becomes = conversation.replaced_lines(old, new)
     assert old.replace(was, becomes, 1) == new
     assert old.count(was) == 1 or was in {old, ""}
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
-    assert report.percentile([], 0.5) == 0
-    assert report.percentile([3, 1, 2], 0.5) == 2
-    assert report.percentile(list(range(1, 101)), 0.95) == 95
+    assert percentile([], 0.5) == 0
+    assert percentile([3, 1, 2], 0.5) == 2
+    assert percentile(list(range(1, 101)), 0.95) == 95
 
 
 def test_every_project_is_pinned_and_has_a_checker_and_edits() -> None:
     for name, project in corpus.projects().items():
         assert len(project.sha256) == 64, name
         assert all(len(digest) == 64 for digest in project.beside.values())
-        assert set(project.servers) <= truth.CHECKERS.keys() & setting.PROGRAMS.keys()
+        assert all(SERVERS[server].check and SERVERS[server].parse in truth.PARSERS for server in project.servers)
         assert project.language in edits.MAKERS
         assert any(mark in project.package for mark in ("==", "@", "=")), name
         assert all("==" in requirement for requirement in project.requirements)

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from told import compare, figures, forms, pages, score, tables
+from harness.servers import CLONE
+from told import figures, forms, pages, score, tables
 from told.edits import Change, Edit
 from told.score import Said
 from told.truth import Problem, Truth
@@ -77,7 +78,7 @@ def row(**more: Any) -> figures.Row:
 def test_more_bytes_more_mistakes_and_fewer_edits_are_worse_and_time_is_not() -> None:
     good = [row(broken=["b"], told=["b"]), row()]
     slow = [{**one, "told": {**one["told"], "milliseconds": 9e9}} for one in good]
-    assert not compare.compared(good, slow)[1]
+    assert not tables.compared(good, slow)[1]
     finding = {"file": "b"}
     for worse in (
         [row(broken=["b"], told=["b"]), row(old=[finding])],
@@ -87,14 +88,14 @@ def test_more_bytes_more_mistakes_and_fewer_edits_are_worse_and_time_is_not() ->
         [{**one, "told": {**one["told"], "text": "x" * 20}} for one in good],
         [],
     ):
-        assert compare.compared(good, worse)[1]
-        assert worse == [] or not compare.compared(worse, worse)[1]
+        assert tables.compared(good, worse)[1]
+        assert worse == [] or not tables.compared(worse, worse)[1]
 
 
 def test_the_pages_of_the_site_are_those_of_the_kept_results() -> None:
     rows = figures.rows(figures.SUBJECTS)
     made = pages.made(rows, json.loads(pages.ABOUT.read_text()))
-    assert {path: (pages.CLONE / path).read_text() for path in made} == made
+    assert {path: (CLONE / path).read_text() for path in made} == made
 
 
 def test_the_table_of_other_files_has_a_row_for_each_project_and_server() -> None:

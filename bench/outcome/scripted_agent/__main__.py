@@ -12,12 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.pages import circumstances
+from harness.setting import Setting
 from replay import history, plan, trees
 from replay.history import RealChange, Subject, git
 from replay.plan import applied, edits
 from replay.play import Player
-from told.report import circumstances
-from told.subjects.setting import Setting
 from told.truth import CheckerFailed, Findings
 
 from scripted_agent import model, pages
@@ -57,8 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     file.write(json.dumps(asdict(one)) + "\n")
         loads.append(os.getloadavg()[0])
         if chosen.report:
-            about = {**circumstances([], loads), "command": command}
-            Path(chosen.report).write_text(pages.page(outcomes, about))
+            Path(chosen.report).write_text(pages.page(outcomes, circumstances(command, loads)))
         if kept and kept.resolve() == pages.KEPT:
             pages.README.write_text(pages.readme(outcomes))
     print(f"\n{pages.table(outcomes)}")

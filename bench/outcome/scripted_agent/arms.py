@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from harness.setting import Setting, verb
 from replay.play import is_open
 from told import forms, score
+from told.conversation import Conversation, carry_out
 from told.edits import Edit, Texts
-from told.subjects.children import verb
-from told.subjects.conversation import Conversation, carry_out
-from told.subjects.setting import Setting
 from told.truth import Findings, Problem, difference
 
 Judge = Callable[[Mapping[str, str]], Findings]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from harness import pages
+
 from scripted_agent.agent import Outcome
 from scripted_agent.arms import ARMS
 
@@ -35,18 +37,18 @@ def table(outcomes: Sequence[Outcome], names: Sequence[str] = tuple(FIGURES)) ->
     """A row for each arm, summed over all changes."""
     # A script uses no tokens.
     shown = [name for name in names if name != "tokens" or any(one.tokens for one in outcomes)]
-    rows = [["arm", *shown], ["---"] * (len(shown) + 1)]
+    rows = list[list[str]]()
     for arm in sorted({one.arm for one in outcomes}, key=list(ARMS).index):
         several = [one for one in outcomes if one.arm == arm]
         rows.append([arm, *(f"{sum(map(FIGURES[name], several)):,}" for name in shown)])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    return pages.table(["arm", *shown], rows)
 
 
 def page(outcomes: Sequence[Outcome], about: Mapping[str, str]) -> str:
     parts = [
         "# An agent under different kinds of feedback\n",
         "Written by `bench/outcome/run`; [README.md](README.md) says what was done.\n",
-        *(f"- {name}: {value}" for name, value in about.items()),
+        pages.listed(about),
         f"- {counted(outcomes)}\n\n{tables(outcomes)}\n",
     ]
     return "\n".join(parts)

@@ -1,7 +1,7 @@
 """Pilotfish as a library, in a program of its own as an agent in Python would be: a line for a call of a tool, a line
 back. A file is read before it is first edited, as by everybody.
 
-`python -m told.subjects.library ROOT` is that program.
+`python -m told.library ROOT` is that program.
 """
 
 import asyncio
@@ -13,11 +13,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from harness.servers import CLONE
+from harness.setting import HOST_SECONDS, Setting
+
 import pilotfish
 from pilotfish.api.answers import Feedback
+from told.conversation import Told
 from told.edits import Edit
-from told.subjects.setting import HOST_SECONDS, Setting, Told
-from told.truth import CLONE
 
 
 class Library:

@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from parity.subjects import MARK
+from harness.setting import MARK, Setting
 
 SERVERS = ("langserver", "language-server", "tsserver", "pyright", "gopls", "typingsInstaller")
 """Parts of the names of programs that are language servers, or what those start."""
@@ -20,14 +20,14 @@ GONE_SECONDS = 5.0
 """How long an end may take before what is left counts as left."""
 
 
-def of(subject: Path, workspace: Path) -> list[psutil.Process]:
+def of(setting: Setting) -> list[psutil.Process]:
     """All processes of a subject, also those that nobody is the parent of any more.
 
     They inherited its word, or they run in the workspace that nobody else has (we give servers no environment that they
     do not need), or they are below one of those.
     """
     found = [process for process in psutil.process_iter() if process.pid != os.getpid()]
-    known = {one for one in found if _mark(one) == str(subject) or _is_below(one, workspace)}
+    known = {one for one in found if _mark(one) == str(setting.scratch) or _is_below(one, setting.root)}
     known |= {child for one in known for child in _children(one)}
     # The library is no process of its own, and a supervisor has no folder: it is known by its server.
     return [one for one in found if one in known or (is_supervisor(one) and known.intersection(_children(one)))]
@@ -44,9 +44,9 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-def end(subject: Path, workspace: Path) -> None:
+def end(setting: Setting) -> None:
     """Kill what is left of one subject."""
-    _kill(of(subject, workspace))
+    _kill(of(setting))
 
 
 def end_below(folder: Path) -> None:
@@ -93,25 +93,29 @@ def is_server(process: psutil.Process) -> bool:
     return any(part in program for part in SERVERS)
 
 
-def servers(subject: Path, workspace: Path) -> int:
+def servers(setting: Setting) -> int:
     """How many of a subject's processes are language servers."""
-    return sum(map(is_server, of(subject, workspace)))
+    return sum(map(is_server, of(setting)))
 
 
-def memory(processes: list[psutil.Process]) -> float:
+def memory(processes: Sequence[psutil.Process]) -> float:
     """Resident megabytes of all of them."""
-    total = 0
+    return sum(_told(lambda process: process.memory_info().rss, processes)) / 1e6
+
+
+def cpu_seconds(processes: Sequence[psutil.Process]) -> float:
+    return sum(_told(lambda process: sum(process.cpu_times()[:2]), processes))
+
+
+def _told(ask: Callable[[psutil.Process], float], processes: Sequence[psutil.Process]) -> Iterator[float]:
     for process in processes:
-        try:
-            total += process.memory_info().rss
-        except psutil.Error:
-            continue
-    return total / 1e6
+        with suppress(psutil.Error):
+            yield ask(process)
 
 
-def left(subject: Path, workspace: Path, known: Sequence[psutil.Process]) -> int:
+def left(setting: Setting, known: Sequence[psutil.Process] = ()) -> int:
     """How many are there after `GONE_SECONDS` at the most, those that were known before among them."""
     deadline = time.monotonic() + GONE_SECONDS
-    while (found := {*of(subject, workspace), *filter(words, known)}) and time.monotonic() < deadline:
+    while (found := {*of(setting), *filter(words, known)}) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
     return len(found)

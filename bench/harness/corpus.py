@@ -29,6 +29,16 @@ SUFFIXES = {
 }
 
 
+MISTAKES = {
+    ".py": "\nno_such_name\n",
+    ".ts": "\nno_such_name;\n",
+    ".go": "\nvar mistake int = no_such_name\n",
+    ".c": "\nint mistake(void) { return no_such_name; }\n",
+    ".rs": "\nfn mistake() -> u8 { no_such_name }\n",
+}
+"""What does not compile at the end of a file, and is told by that name."""
+
+
 class Unavailable(Exception):
     """A registry does not give what the pins name."""
 

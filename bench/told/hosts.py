@@ -13,17 +13,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
-from parity.fixtures import GRAMMARS
-from parity.subjects import CLONE
+from harness.servers import CLONE
+from harness.setting import HOST_SECONDS, Setting, pilotfish, run, verb
+from parity.fixtures import GRAMMARS, LANGUAGES
 
+from told.conversation import Told, replaced_lines, shell
 from told.edits import Edit
-from told.subjects.children import pilotfish, run, verb
-from told.subjects.claude_events import replaced_lines, shell
-from told.subjects.setting import HOST_SECONDS, Setting, Told
-from told.subjects.tools import LANGUAGES
 
 sys.path.insert(0, str(CLONE / "tests"))
 
@@ -71,6 +70,9 @@ class Tools:
         return Call(tool, {file: path, before: was, after: becomes})
 
 
+Telling = Callable[[Sequence[str]], Iterator[str]]
+
+
 @dataclass(frozen=True)
 class Wiring:
     """One host with one source of diagnostics."""
@@ -78,11 +80,12 @@ class Wiring:
     name: str
     command: Callable[[Setting, DaemonHome, str], list[str]]
     tools: Tools
-    told: Callable[[Sequence[str]], Iterator[str]]
+    told: Telling
     """Of the new texts of a question, those parts that are about errors."""
     setup: str = ""
     """What `pilotfish setup` is told."""
     form: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 # --- The conversation -------------------------------------------------------------------------------------------------
@@ -154,7 +157,8 @@ class Host:
         self._between = ""
 
     def begin(self) -> None:
-        home = DaemonHome(self._setting.root, _environment(self._setting))
+        home = home_of(self._setting)
+        home.environment.update(self._wiring.environment)
         if self._wiring.setup:
             argv = [*pilotfish(), "setup", *self._wiring.setup.split()]
             _, _, error = run(argv, self._setting, None)
@@ -177,12 +181,12 @@ class Host:
     def before(self, edit: Edit) -> None:
         for change in edit.changes:
             if change.before is not None:
-                _, text, _ = self._called(self._wiring.tools.reading(f"{self._setting.root}/{change.path}"))
+                _, text, _ = self.called(self._wiring.tools.reading(f"{self._setting.root}/{change.path}"))
                 self._between += text
 
     def after(self, edit: Edit) -> Told:
         between, self._between = self._between, ""
-        milliseconds, text, error = self._called(self._wiring.tools.making(str(self._setting.root), edit))
+        milliseconds, text, error = self.called(self._wiring.tools.making(str(self._setting.root), edit))
         if not _is_done(self._setting, edit):
             error = error or "the host did not make the edit"
         return Told(text, milliseconds, error=error, between=between, form=self._wiring.form)
@@ -199,7 +203,7 @@ class Host:
         if self._wiring.setup:
             verb(self._setting, "daemon", "stop")
 
-    def _called(self, call: Call) -> tuple[float, str, str]:
+    def called(self, call: Call) -> tuple[float, str, str]:
         """How long until the model was asked again, what it was told, and what went wrong."""
         self._script.give(call)
         try:
@@ -222,11 +226,12 @@ def _last(requests: Sequence[Request], position: int) -> Request:
     return next(one for one in reversed(requests) if one.position == position and one.heard.tools)
 
 
-def _environment(setting: Setting) -> dict[str, str]:
+def home_of(setting: Setting) -> DaemonHome:
     """Of the host: it has Node, and colours nothing."""
     variables = setting.environment()
     node = program("node").rpartition("/")[0]
-    return variables | {"PATH": f"{variables['PATH'].partition(':')[0]}:{node}:{variables['PATH']}", "NO_COLOR": "1"}
+    path = f"{variables['PATH'].partition(':')[0]}:{node}:{variables['PATH']}"
+    return DaemonHome(setting.root, variables | {"PATH": path, "NO_COLOR": "1"})
 
 
 def _is_done(setting: Setting, edit: Edit) -> bool:
@@ -246,43 +251,36 @@ def _server(setting: Setting) -> tuple[str, list[str], Mapping[str, str]]:
     return grammar.server, list(grammar.command), {grammar.suffix: LANGUAGES[setting.server]}
 
 
-def _claude_code(own: bool) -> Callable[[Setting, DaemonHome, str], list[str]]:
-    def command(setting: Setting, home: DaemonHome, url: str) -> list[str]:
-        argv, *usual = claude_code(home, url)
-        if not own:
-            return [argv, *usual]
-        name, server, files = _server(setting)
-        plugin = setting.scratch / "plugin"
-        (plugin / ".claude-plugin").mkdir(parents=True)
-        (plugin / ".claude-plugin" / "plugin.json").write_text(json.dumps({"name": name, "version": "1.0.0"}))
-        entry = {"command": server[0], "args": server[1:], "extensionToLanguage": files}
-        (plugin / ".lsp.json").write_text(json.dumps({name: entry}))
-        return [argv, "--plugin-dir", str(plugin), *usual]
-
-    return command
+def _claude_code(own: bool, setting: Setting, home: DaemonHome, url: str) -> list[str]:
+    argv, *usual = claude_code(home, url)
+    if not own:
+        return [argv, *usual]
+    plugin = setting.scratch / "plugin"
+    (plugin / ".claude-plugin").mkdir(parents=True)
+    (plugin / ".claude-plugin" / "plugin.json").write_text(json.dumps({"name": "own", "version": "1.0.0"}))
+    (plugin / ".lsp.json").write_text(json.dumps(_lsp(setting)))
+    return [argv, "--plugin-dir", str(plugin), *usual]
 
 
-def _opencode(own: bool) -> Callable[[Setting, DaemonHome, str], list[str]]:
-    def command(setting: Setting, home: DaemonHome, url: str) -> list[str]:
-        name, server, files = _server(setting)
-        entry: dict[str, Any] = {name: {"command": server, "extensions": list(files)}}
-        lsp = {**entry, **{one: {"disabled": True} for one in OTHERS if one != name}} if own else False
-        return started(home, url, "scripted", CHAT, {"lsp": lsp})
-
-    return command
+def _opencode(own: bool, setting: Setting, home: DaemonHome, url: str) -> list[str]:
+    name, server, files = _server(setting)
+    entry: dict[str, Any] = {name: {"command": server, "extensions": list(files)}}
+    lsp = {**entry, **{one: {"disabled": True} for one in OTHERS if one != name}} if own else False
+    return started(home, url, "scripted", CHAT, {"lsp": lsp})
 
 
-def _qwen(own: bool) -> Callable[[Setting, DaemonHome, str], list[str]]:
-    def command(setting: Setting, home: DaemonHome, url: str) -> list[str]:
-        argv, *usual = qwen(home, url)
-        if not own:
-            return [argv, *usual]
-        name, server, files = _server(setting)
-        entry = {"command": server[0], "args": server[1:], "extensionToLanguage": files}
-        (setting.root / ".lsp.json").write_text(json.dumps({name: entry}))
-        return [argv, "--experimental-lsp", *usual]
+def _qwen(own: bool, setting: Setting, home: DaemonHome, url: str) -> list[str]:
+    argv, *usual = qwen(home, url)
+    if not own:
+        return [argv, *usual]
+    (setting.root / ".lsp.json").write_text(json.dumps(_lsp(setting)))
+    return [argv, "--experimental-lsp", *usual]
 
-    return command
+
+def _lsp(setting: Setting) -> dict[str, Any]:
+    """The file that Claude Code and Qwen Code read."""
+    name, server, files = _server(setting)
+    return {name: {"command": server[0], "args": server[1:], "extensionToLanguage": files}}
 
 
 _CLAUDE = re.compile(
@@ -326,22 +324,23 @@ QWEN_TOOLS = Tools(
 )
 
 
-def _wirings(
-    host: str,
-    command: Callable[[bool], Callable[[Setting, DaemonHome, str], list[str]]],
-    tools: Tools,
-    told: Callable[[Sequence[str]], Iterator[str]],
-    form: str = "",
-) -> list[Wiring]:
+Command = Callable[[bool, Setting, DaemonHome, str], list[str]]
+
+
+def _wirings(host: str, command: Command, tools: Tools, told: Telling, form: str = "") -> list[Wiring]:
+    without, own = partial(command, False), partial(command, True)
     return [
-        Wiring(f"{host}/nothing", command(False), tools, told),
-        Wiring(f"{host}/own", command(True), tools, told, form=form),
-        Wiring(f"{host}/pilotfish", command(False), tools, told, setup=f"{host} --global"),
+        Wiring(f"{host}/nothing", without, tools, told),
+        Wiring(f"{host}/own", own, tools, told, form=form),
+        Wiring(f"{host}/pilotfish", without, tools, told, setup=f"{host} --global"),
     ]
 
 
-WIRINGS = (
-    *_wirings("claude-code", _claude_code, CLAUDE_TOOLS, _claude_told, form="claude-code"),
-    *_wirings("opencode", _opencode, OPENCODE_TOOLS, _after_own_words),
-    *_wirings("qwen", _qwen, QWEN_TOOLS, _after_own_words),
-)
+WIRINGS = {
+    wiring.name: wiring
+    for wiring in (
+        *_wirings("claude-code", _claude_code, CLAUDE_TOOLS, _claude_told, form="claude-code"),
+        *_wirings("opencode", _opencode, OPENCODE_TOOLS, _after_own_words),
+        *_wirings("qwen", _qwen, QWEN_TOOLS, _after_own_words),
+    )
+}

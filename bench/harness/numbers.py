@@ -1,5 +1,6 @@
 """Statistics of a few hundred times: percentiles, and how sure a median, a ratio or a difference of medians is."""
 
+import math
 import random
 from collections.abc import Callable, Sequence
 
@@ -9,16 +10,19 @@ RESAMPLES = 400
 NAN = float("nan")
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """By the nearest rank; of nothing, not a number."""
-    if not values:
-        return NAN
+def percentile(values: Sequence[float], share: float, none: float = 0.0) -> float:
+    """The smallest value that so many are not above; `none` of none."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else none
 
 
 def median(values: Sequence[float]) -> float:
-    return percentile(values, 0.5)
+    """Of nothing, not a number."""
+    return percentile(values, 0.5, NAN)
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def interval(values: Sequence[float], seed: int = 1) -> tuple[float, float]:

@@ -18,12 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import processes
-from told import figures, tables
+from told import figures
 
 from parity import agent_loop, lives, measures, programs, report
-from parity.peers import PEERS
 from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
-from parity.subjects import KINDS, Kind, Scratch
+from parity.subjects import KINDS, PEERS, Kind, Scratch
 
 Part = Callable[[Bench, str], Awaitable[None]]
 
@@ -66,7 +65,7 @@ def _compared(first: Path, second: Path) -> int:
     if first.suffix != ".jsonl":
         print(report.compared(first, second))
         return 0
-    table, is_worse = tables.compared(figures.rows(first), figures.rows(second))
+    table, is_worse = figures.compared(figures.rows(first), figures.rows(second))
     print(table)
     return int(is_worse)
 

@@ -12,9 +12,8 @@ from harness import processes
 from harness.setting import Setting
 
 from parity.fixtures import Fixture, Place, is_definition
-from parity.peers import NotOffered
 from parity.records import STARTING, Bench, Record, plain, said
-from parity.subjects import Kind, Subject, ThroughMcp
+from parity.subjects import Kind, NotOffered, Subject, ThroughMcp
 
 SESSIONS = 10
 PATCH = 20

@@ -23,8 +23,7 @@ from harness.servers import CLONE
 from harness.setting import Setting
 
 from parity.fixtures import Fixture, make
-from parity.peers import NotOffered
-from parity.subjects import Kind, Scratch
+from parity.subjects import Kind, NotOffered, Scratch
 
 
 @dataclass(frozen=True)

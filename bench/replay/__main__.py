@@ -16,9 +16,9 @@ from harness.pages import circumstances
 from harness.setting import Setting
 from told.truth import CheckerFailed, Truth
 
-from replay import history, plan, report, trees
+from replay import history, plan, report
 from replay.history import RealChange, Subject
-from replay.play import Played, Player
+from replay.play import Played, Player, Trees, truths
 
 Planned = tuple[str, Sequence[plan.Step], Sequence[Truth]]
 
@@ -60,8 +60,7 @@ def _write(played: Sequence[Played], about: dict[str, str], chosen: Any) -> None
 def replayed(subject: Subject, changes: Sequence[RealChange], chosen: Any) -> Iterator[Played]:
     """All changes of one project under one daemon. The truth comes first: nobody waits for a checker in between."""
     tip = history.git(subject.repository, "rev-parse", "HEAD").strip()
-    with tempfile.TemporaryDirectory(prefix="replay-") as given, trees.Trees(subject).open() as asker:
-        assert isinstance(asker, trees.Trees)
+    with tempfile.TemporaryDirectory(prefix="replay-") as given, Trees(subject).open() as asker:
         folder = Path(os.path.realpath(given))
         setting = Setting(
             folder / "work" / subject.name,
@@ -83,14 +82,14 @@ def replayed(subject: Subject, changes: Sequence[RealChange], chosen: Any) -> It
             player.end()
 
 
-def _planned(asker: trees.Trees, change: RealChange, subject: Subject, chosen: Any) -> list[Planned]:
+def _planned(asker: Trees, change: RealChange, subject: Subject, chosen: Any) -> list[Planned]:
     """Every order of a change, with its truth."""
     found = list[Planned]()
     texts = asker.at(change.base)
     for order in chosen.orders.split(","):
         steps = plan.steps(change, order, texts, subject.language)
         try:
-            found.append((order, steps, trees.truths(asker, steps, texts)))
+            found.append((order, steps, truths(asker, steps, texts)))
         except CheckerFailed as failed:
             print(f"{change.name} is left out: {failed}", flush=True)
             return []

@@ -18,9 +18,9 @@ from harness.corpus import Project
 from harness.pages import circumstances
 from harness.servers import CLONE
 from harness.setting import Setting
-from parity.peers import PEERS
+from parity.subjects import PEERS
 
-from told import edits, figures, forms, pages, report, score, subjects, tables, truth
+from told import edits, figures, report, score, subjects, truth
 from told.conversation import carry_out
 from told.edits import Edit
 from told.report import Outcome, Run
@@ -49,14 +49,14 @@ BROKEN = (OSError, RuntimeError, queue.Empty, subprocess.SubprocessError)
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = options(arguments)
     if chosen.pages:
-        print("\n".join(map(str, pages.written())))
+        print("\n".join(map(str, figures.written())))
         return 0
     if chosen.subjects:
         return _everybody()
     if chosen.keep:
         found = [row for name in chosen.keep.split(",") for row in figures.rows(Path(name))]
         figures.OTHERS.write_text("".join(json.dumps(report.kept(row)) + "\n" for row in found))
-        print(tables.of_others(found))
+        print(figures.of_others(found))
         return 0
     known = corpus.projects()
     if chosen.fetch:
@@ -110,8 +110,8 @@ def _everybody() -> int:
     before = os.getloadavg()[0]
     code = main([*SUBJECTS_RUN, "--out", str(figures.SUBJECTS), "--short"])
     about = circumstances("bench/told/run --subjects", [before, os.getloadavg()[0]])
-    pages.ABOUT.write_text(json.dumps({**about, **versions()}, indent=2) + "\n")
-    pages.written()
+    figures.ABOUT.write_text(json.dumps({**about, **versions()}, indent=2) + "\n")
+    figures.written()
     return code
 
 
@@ -152,7 +152,7 @@ def watched(
                     carry_out(root, change)
                 told = asked.after(edit)
                 texts = (told.text, told.between)
-                heard, between = (forms.read(text, str(root), told.form) for text in texts)
+                heard, between = (score.read(text, str(root), told.form) for text in texts)
                 verdict = judge.verdict(edit, what, heard, between)
                 outcomes.append(Outcome(edit, what, told, verdict))
                 if chosen.all or outcomes[-1].is_wrong:

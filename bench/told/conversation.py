@@ -37,7 +37,7 @@ class Told:
     between: str = ""
     """What it read since the edit before, with the results of other tools."""
     form: str = ""
-    """How these texts are written: a key of `forms.FORMS`."""
+    """How these texts are written: a key of `score.FORMS`."""
     waits: tuple[tuple[str, float], ...] = ()
     """Milliseconds for each event since the edit before that is no edit: what needs no answer."""
 

@@ -15,8 +15,8 @@ from harness import processes
 from harness.clients import Bare, started
 from harness.servers import SERVERS
 from harness.setting import HOST_SECONDS, Setting, verb
-from parity import peers
 from parity.fixtures import LANGUAGES
+from parity.subjects import PEERS, Peer, program_opened
 
 from pilotfish.servers.catalogue import load
 from told.conversation import Conversation, Told
@@ -177,7 +177,7 @@ class ToolUser(Asked):
     impact looked at before a change is called finished.
     """
 
-    def __init__(self, setting: Setting, peer: peers.Peer) -> None:
+    def __init__(self, setting: Setting, peer: Peer) -> None:
         super().__init__(setting)
         self._peer, self.form = peer, peer.form
 
@@ -192,7 +192,7 @@ class ToolUser(Asked):
 
     async def _start(self) -> None:
         language = LANGUAGES[self._setting.server]
-        self._program = await self._stack.enter_async_context(peers.opened(self._peer, language, self._setting))
+        self._program = await self._stack.enter_async_context(program_opened(self._peer, language, self._setting))
 
     def _when_read(self, path: str) -> Iterable[Question]:
         return [partial(self._program.ask, "opened", path)] if "opened" in self._peer.tools else []
@@ -219,7 +219,7 @@ SUBJECTS: Mapping[str, Callable[[Setting], Subject]] = {
     "library": Library,
     "nothing": Nothing,
     "bare": BareServer,
-    **{name: partial(ToolUser, peer=peer) for name, peer in peers.PEERS.items() if peer.form},
+    **{name: partial(ToolUser, peer=peer) for name, peer in PEERS.items() if peer.form},
     **{name: partial(Host, wiring=wiring) for name, wiring in WIRINGS.items()},
 }
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from harness import corpus
 from harness.corpus import Project
@@ -246,7 +247,7 @@ class Asker:
         self._written: dict[str, str] = {}
 
     @contextmanager
-    def open(self) -> Generator["Asker"]:
+    def open(self) -> Generator[Self]:
         with tempfile.TemporaryDirectory(prefix="told-truth-") as folder:
             self._folder = Path(os.path.realpath(folder))
             yield self

@@ -18,8 +18,8 @@ from parity import __main__ as program
 from parity import measures, report
 from parity.fixtures import GRAMMARS, is_definition, is_right, make
 from parity.records import QUICK, Bench, Record, plain
+from parity.report import TARGETS, verdicts
 from parity.subjects import KINDS, Scratch
-from parity.targets import TARGETS, verdicts
 
 pytestmark = pytest.mark.proves("BENCH-1")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from harness.servers import CLONE
-from told import figures, forms, pages, score, tables
+from told import figures, score
 from told.edits import Change, Edit
 from told.score import Said
 from told.truth import Problem, Truth
@@ -38,7 +38,7 @@ AGENT_LSP = f"""GCF profile=generic
     ],
 )
 def test_every_form_says_the_same_finding(form: str, text: str) -> None:
-    (found,) = forms.read(text, "/w", form).findings
+    (found,) = score.read(text, "/w", form).findings
     assert found == ERROR
 
 
@@ -49,7 +49,7 @@ def test_claude_code_names_a_file_by_its_last_name(tmp_path: Any) -> None:
         f"The following new diagnostic issues were detected:\n\na.ts:\n  ✘ [Line 3:7] {MESSAGE} [2322] (typescript)\n"
     )
     text += "  ★ [Line 1:1] 'x' is deprecated. [6385] (typescript)\n"
-    (found,) = forms.read(text, str(tmp_path), "claude-code").findings
+    (found,) = score.read(text, str(tmp_path), "claude-code").findings
     assert found == ERROR
 
 
@@ -78,7 +78,7 @@ def row(**more: Any) -> figures.Row:
 def test_more_bytes_more_mistakes_and_fewer_edits_are_worse_and_time_is_not() -> None:
     good = [row(broken=["b"], told=["b"]), row()]
     slow = [{**one, "told": {**one["told"], "milliseconds": 9e9}} for one in good]
-    assert not tables.compared(good, slow)[1]
+    assert not figures.compared(good, slow)[1]
     finding = {"file": "b"}
     for worse in (
         [row(broken=["b"], told=["b"]), row(old=[finding])],
@@ -88,16 +88,16 @@ def test_more_bytes_more_mistakes_and_fewer_edits_are_worse_and_time_is_not() ->
         [{**one, "told": {**one["told"], "text": "x" * 20}} for one in good],
         [],
     ):
-        assert tables.compared(good, worse)[1]
-        assert worse == [] or not tables.compared(worse, worse)[1]
+        assert figures.compared(good, worse)[1]
+        assert worse == [] or not figures.compared(worse, worse)[1]
 
 
 def test_the_pages_of_the_site_are_those_of_the_kept_results() -> None:
     rows = figures.rows(figures.SUBJECTS)
-    made = pages.made(rows, json.loads(pages.ABOUT.read_text()))
+    made = figures.made(rows, json.loads(figures.ABOUT.read_text()))
     assert {path: (CLONE / path).read_text() for path in made} == made
 
 
 def test_the_table_of_other_files_has_a_row_for_each_project_and_server() -> None:
     rows = figures.rows(figures.OTHERS)
-    assert tables.of_others(rows).count("\n") == 1 + len(figures.runs(rows))
+    assert figures.of_others(rows).count("\n") == 1 + len(figures.runs(rows))

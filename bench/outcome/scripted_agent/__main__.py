@@ -14,10 +14,10 @@ from typing import Any
 
 from harness.pages import circumstances
 from harness.setting import Setting
-from replay import history, plan, trees
+from replay import history, plan
 from replay.history import RealChange, Subject, git
 from replay.plan import applied, edits
-from replay.play import Player
+from replay.play import Player, Trees
 from told.truth import CheckerFailed, Findings
 
 from scripted_agent import model, pages
@@ -70,8 +70,7 @@ def _ended(*_signal: object) -> None:
 
 def _worked(subject: Subject, chosen: Any, arms: Sequence[str], done: set[tuple[str, ...]]) -> Iterator[Outcome]:
     """The changes in every order under every arm, each in a clone and under a daemon of its own."""
-    with trees.Trees(subject).open() as asker:
-        assert isinstance(asker, trees.Trees)
+    with Trees(subject).open() as asker:
         for change, before in _broken_in_the_middle(subject, asker, chosen.changes):
             for order, arm in ((order, arm) for order in chosen.orders.split(",") for arm in arms):
                 outcome = Outcome(subject.name, change.name, order, arm)
@@ -86,7 +85,7 @@ def _worked(subject: Subject, chosen: Any, arms: Sequence[str], done: set[tuple[
                 yield outcome
 
 
-def _broken_in_the_middle(subject: Subject, asker: trees.Trees, most: int) -> Iterator[tuple[RealChange, Before]]:
+def _broken_in_the_middle(subject: Subject, asker: Trees, most: int) -> Iterator[tuple[RealChange, Before]]:
     """Changes that leave errors when what the others define is there and these are as they were."""
     found = 0
     for change in history.changes(subject, CANDIDATES):
@@ -105,7 +104,7 @@ def _broken_in_the_middle(subject: Subject, asker: trees.Trees, most: int) -> It
 
 
 def _run(
-    subject: Subject, change: RealChange, asker: trees.Trees, texts: dict[str, str], outcome: Outcome, chosen: Any
+    subject: Subject, change: RealChange, asker: Trees, texts: dict[str, str], outcome: Outcome, chosen: Any
 ) -> dict[str, str]:
     arm = ARMS[outcome.arm]
     asker.at(change.base)

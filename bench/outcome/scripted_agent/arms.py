@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from harness.setting import Setting, verb
 from replay.play import is_open
-from told import forms, score
+from told import score
 from told.conversation import Conversation, carry_out
 from told.edits import Edit, Texts
 from told.truth import Findings, Problem, difference
@@ -131,7 +131,7 @@ class Asking(Silence):
 
     def stopping(self) -> Told:
         text = verb(self._setting, "check", "--changed")
-        found = forms.read(text, str(self._setting.root), "lines").findings
+        found = score.read(text, str(self._setting.root), "lines").findings
         return Told(tuple(map(Place, found)), text)
 
 

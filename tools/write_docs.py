@@ -25,8 +25,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.config.host_trust import RECORDS
 from pilotfish.config.schema import json_schema
 from pilotfish.hosts.registry import load_hosts
-from pilotfish.hosts.shared.host_spec import HostSpec, Where
-from pilotfish.hosts.shared.programs import Programs
+from pilotfish.hosts.shared.host_spec import HostSpec, Programs, Where
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.host_spec import installed_programs
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, no_daemon_left
 from support.files.canaries import canary

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hosts.test_dialects import CLAUDE, CLINE, CODEX, EDIT, FAILED, GEMINI, QWEN, WRITE, batch
-from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.host_spec import installed_programs
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pilotfish.hosts.registry import load_host
-from pilotfish.hosts.shared.host_spec import Where
-from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.host_spec import Where, installed_programs
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.hosts.real import program
 

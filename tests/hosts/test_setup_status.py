@@ -11,8 +11,7 @@ from hosts.test_setup_again import rewrite_json
 from pilotfish.hosts.edits.json_edit import JsonEdit
 from pilotfish.hosts.registry import load_host, load_hosts
 from pilotfish.hosts.shared.changes import Receipts
-from pilotfish.hosts.shared.host_spec import SetupScope, Way, Where, WiredFile
-from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.host_spec import SetupScope, Way, Where, WiredFile, installed_programs
 from pilotfish.hosts.shared.status import is_installed
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.cli.main import run

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.hosts.registry import host_names, load_host
-from pilotfish.hosts.shared.host_spec import Where
-from pilotfish.hosts.shared.programs import Programs
+from pilotfish.hosts.shared.host_spec import Programs, Where
 from pilotfish.policy.protected import PROTECTED, PROTECTED_PATHS, protected
 
 DOCUMENTED = {

@@ -11,8 +11,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.hosts.edits.yaml_edit import YamlEdit
 from pilotfish.hosts.shared.hook_settings import RESTART
-from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile, shell
 from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, MAX_FILES, HostEvent, OtherEvent, TouchEvent
 
 

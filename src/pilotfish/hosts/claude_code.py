@@ -30,31 +30,25 @@ from pilotfish.hosts.shared.hook_settings import (
     read_setting,
     tools_file,
 )
-from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile, shell
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_FILES,
     HostEvent,
-    HostTool,
     ToolHookEvent,
     ToolHooks,
     TouchEvent,
     event_as,
     failed,
     files_of,
+    host_tools,
 )
 from pilotfish.protocol.wire import Json
 
 EDIT_TOOLS = "Write|Edit|MultiEdit|NotebookEdit"
 
 TOOL_HOOKS = ToolHooks(
-    {
-        "Write": HostTool("write", ("file_path",)),
-        "Edit": HostTool("edit", ("file_path",)),
-        "MultiEdit": HostTool("edit", ("file_path",)),
-        "NotebookEdit": HostTool("edit", ("notebook_path",)),
-        "Read": HostTool("read", ("file_path",)),
-    },
+    host_tools("file_path", edit="Edit MultiEdit", write="Write", read="Read")
+    | host_tools("notebook_path", edit="NotebookEdit"),
     counts=False,
 )
 

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.shared.hook_settings import RESTART, tools_file
-from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile, shell
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_BYTES,
     EndEvent,
@@ -37,6 +36,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     UnreadEvent,
     event_as,
     failed,
+    host_tools,
     names_in,
     touch_event,
 )
@@ -45,12 +45,8 @@ from pilotfish.protocol.codec import encode
 PATHS = ("path", "absolutePath", "file_path", "files", "file_paths", "paths")
 
 TOOLS = {
-    "editor": HostTool("edit", PATHS),
-    "write_to_file": HostTool("write", PATHS),
-    "replace_in_file": HostTool("edit", PATHS),
+    **host_tools(*PATHS, edit="editor replace_in_file", write="write_to_file", read="read_files read_file"),
     "apply_patch": HostTool("patch", patch="input"),
-    "read_files": HostTool("read", PATHS),
-    "read_file": HostTool("read", PATHS),
 }
 
 OTHER_EVENTS = names_in("tool_result agent_abort agent_end agent_error prompt_submit pre_compact")

@@ -18,16 +18,20 @@
 - Hooks and MCP servers of a project are used only in a folder that the person trusts.
 """
 
-import json
-
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, lsp_server, tools_file
+from pilotfish.hosts.shared.hook_settings import (
+    RESTART,
+    TIMEOUT_SECONDS,
+    hook_command,
+    json_file,
+    lsp_server,
+    tools_file,
+)
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import HostEvent, HostTool, ToolHookEvent, ToolHooks, event_as
+from pilotfish.hosts.shared.tool_hooks import HostEvent, HostTool, ToolHookEvent, ToolHooks, event_as, host_tools
 from pilotfish.protocol.codec import encode
 
 CREATED = "Created file "
@@ -59,11 +63,7 @@ class CopilotHooks(ToolHooks, frozen=True):
 
 
 DIALECT = CopilotHooks(
-    {
-        "Write": HostTool("write", ("path",)),
-        "Edit": HostTool("edit", ("path",), patch="patch"),
-        "Read": HostTool("read", ("path",)),
-    }
+    {**host_tools("path", write="Write", read="Read"), "Edit": HostTool("edit", ("path",), patch="patch")}
 )
 
 
@@ -74,17 +74,17 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         name = "lsp-config.json" if where.is_global else "lsp.json"
         told = folder.file(name, JsonEdit((Member(("lspServers", "pilotfish"), server),)))
     else:
-        told = folder.file("hooks/pilotfish.json", WholeFile(_hooks(where)))
+        told = folder.file("hooks/pilotfish.json", json_file(_hooks(where)))
     if not where.is_global:
         return (told,)
     return (told, tools_file(where, folder, "mcp-config.json", type="local", tools=["*"]))
 
 
-def _hooks(where: Where) -> str:
+def _hooks(where: Where) -> object:
     def hook(event: str) -> dict[str, object]:
         return {"type": "command", "bash": hook_command(where, "copilot", event), "timeoutSec": TIMEOUT_SECONDS}
 
-    return json.dumps({"version": 1, "hooks": {event: [hook(event)] for event in EVENTS}}, indent=2) + "\n"
+    return {"version": 1, "hooks": {event: [hook(event)] for event in EVENTS}}
 
 
 HOST = HostSpec(

@@ -27,7 +27,6 @@ from pilotfish.hosts.shared.tool_hooks import (
     EndEvent,
     FeedbackForm,
     HostEvent,
-    HostTool,
     MomentEvent,
     OtherEvent,
     StartEvent,
@@ -35,6 +34,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     TouchEvent,
     UnreadEvent,
     event_as,
+    host_tools,
     names_in,
     touch_event,
     without_files,
@@ -43,7 +43,7 @@ from pilotfish.protocol.codec import Malformed, decode, encode
 
 PATHS = ("file_path", "path", "filePath", "target_file")
 
-TOOLS = {"Write": HostTool("edit", PATHS), "Edit": HostTool("edit", PATHS), "Read": HostTool("read", PATHS)}
+TOOLS = host_tools(*PATHS, edit="Write Edit", read="Read")
 
 EVENTS = ("afterFileEdit", "postToolUse", "stop", "sessionStart", "sessionEnd")
 

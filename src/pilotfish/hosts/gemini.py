@@ -11,14 +11,11 @@
 
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, hooks_and_server
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, ToolHooks, host_tools
 
 DIALECT = ToolHooks(
-    {
-        "write_file": HostTool("write", ("file_path",)),
-        "replace": HostTool("edit", ("file_path",)),
-        "read_file": HostTool("read", ("file_path", "absolute_path")),
-    },
+    host_tools("file_path", edit="replace", write="write_file")
+    | host_tools("file_path", "absolute_path", read="read_file"),
     before="BeforeTool",
     after="AfterTool",
     prompt="BeforeAgent",

@@ -12,21 +12,19 @@
 - Timeouts: seconds.
 """
 
-import json
 import re
 
 from msgspec.structs import replace
 
-from pilotfish.hosts.edits.edit import WholeFile
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, tools_file
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, json_file, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
     WITHOUT_FILES,
     HostEvent,
-    HostTool,
     ToolHookEvent,
     ToolHooks,
     event_as,
+    host_tools,
     names_in,
 )
 from pilotfish.protocol.codec import encode
@@ -61,16 +59,8 @@ class KiroHooks(ToolHooks, frozen=True):
 
 
 DIALECT = KiroHooks(
-    {
-        "fs_write": HostTool("edit", PATHS),
-        "write": HostTool("edit", PATHS),
-        "str_replace": HostTool("edit", PATHS),
-        "fs_append": HostTool("edit", PATHS),
-        "create_file": HostTool("write", PATHS),
-        "edit_file": HostTool("edit", PATHS),
-        "fs_read": HostTool("read", ("operations", *PATHS)),
-        "read_file": HostTool("read", PATHS),
-    },
+    host_tools(*PATHS, edit="fs_write write str_replace fs_append edit_file", write="create_file", read="read_file")
+    | host_tools("operations", *PATHS, read="fs_read"),
     ignored=WITHOUT_FILES | OTHER_TRIGGERS,
 )
 
@@ -87,8 +77,8 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         }
         for trigger in TRIGGERS
     ]
-    text = json.dumps({"version": "v1", "hooks": hooks}, indent=2) + "\n"
-    return (folder.file("hooks/pilotfish.json", WholeFile(text)), tools_file(where, folder, "settings/mcp.json"))
+    told = folder.file("hooks/pilotfish.json", json_file({"version": "v1", "hooks": hooks}))
+    return (told, tools_file(where, folder, "settings/mcp.json"))
 
 
 HOST = HostSpec(

@@ -19,9 +19,8 @@ import sys
 from pilotfish.hosts.edits.edit import WholeFile
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
 from pilotfish.hosts.shared.hook_settings import RESTART, hook_groups, hooks_and_server, read_setting
-from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.programs import shell
-from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile, shell
+from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks, host_tools
 
 PATHS = ("absolute_path", "file_path")
 """Most tools take either name."""
@@ -36,15 +35,13 @@ STATUS = "The language servers of this project and their state"
 
 DIALECT = ToolHooks(
     {
-        "write_file": HostTool("write", PATHS),
-        "replace": HostTool("edit", PATHS),
-        "ast_edit": HostTool("edit", PATHS),
-        "insert_at_line": HostTool("edit", PATHS),
-        "delete_line_range": HostTool("edit", PATHS),
+        **host_tools(
+            *PATHS,
+            edit="replace ast_edit insert_at_line delete_line_range",
+            write="write_file",
+            read="read_file read_line_range ast_read_file",
+        ),
         "apply_patch": HostTool("patch", PATHS, patch="patch_content"),
-        "read_file": HostTool("read", PATHS),
-        "read_line_range": HostTool("read", PATHS),
-        "ast_read_file": HostTool("read", PATHS),
     },
     before="BeforeTool",
     after="AfterTool",

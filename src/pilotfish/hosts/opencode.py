@@ -15,16 +15,13 @@ from pilotfish.hosts.edits.json_edit import JsonEdit, Member
 from pilotfish.hosts.shared.hook_settings import RESTART, plugin_files, read_setting
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.plain import PluginDialect
-from pilotfish.hosts.shared.tool_hooks import HostTool
+from pilotfish.hosts.shared.tool_hooks import HostTool, host_tools
 from pilotfish.protocol.wire import Json
 
 TOOLS = {
-    "write": HostTool("write", ("filePath",)),
-    "edit": HostTool("edit", ("filePath",)),
-    "multiedit": HostTool("edit", ("filePath",)),
+    **host_tools("filePath", edit="edit multiedit", write="write", read="read"),
     "apply_patch": HostTool("patch", patch="patchText"),
     "patch": HostTool("patch", patch="patchText"),
-    "read": HostTool("read", ("filePath",)),
 }
 
 

@@ -13,13 +13,11 @@
 from pilotfish.hosts.shared.hook_settings import RESTART, plugin_files
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.plain import PluginDialect
-from pilotfish.hosts.shared.tool_hooks import HostTool
+from pilotfish.hosts.shared.tool_hooks import HostTool, host_tools
 
 TOOLS = {
-    "write": HostTool("write", ("path",)),
-    "edit": HostTool("edit", ("path",)),
+    **host_tools("path", edit="edit", write="write", read="read"),
     "apply_patch": HostTool("patch", ("path",), patch="input"),
-    "read": HostTool("read", ("path",)),
 }
 
 

@@ -22,15 +22,12 @@ from pilotfish.hosts.shared.hook_settings import (
     mcp_server,
 )
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, ToolHooks, host_tools
 
 DIALECT = ToolHooks(
-    {
-        "write_file": HostTool("write", ("file_path",)),
-        "edit": HostTool("edit", ("file_path",)),
-        "notebook_edit": HostTool("edit", ("notebook_path",)),
-        "read_file": HostTool("read", ("file_path", "absolute_path")),
-    },
+    host_tools("file_path", edit="edit", write="write_file")
+    | host_tools("notebook_path", edit="notebook_edit")
+    | host_tools("file_path", "absolute_path", read="read_file"),
     form=FeedbackForm(plain=True),
 )
 

@@ -18,12 +18,9 @@
   its events to its own.
 """
 
-import json
-
 from msgspec.structs import replace
 
-from pilotfish.hosts.edits.edit import WholeFile
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, tools_file
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, json_file, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
     HostEvent,
@@ -33,6 +30,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     ToolHooks,
     TouchEvent,
     event_as,
+    host_tools,
 )
 from pilotfish.protocol.codec import encode
 
@@ -60,15 +58,14 @@ class VsCodeHooks(ToolHooks, frozen=True):
 
 DIALECT = VsCodeHooks(
     {
-        "editFiles": HostTool("edit", PATHS),
-        "createFile": HostTool("write", PATHS),
-        "create_file": HostTool("write", PATHS),
-        "replace_string_in_file": HostTool("edit", PATHS),
-        "multi_replace_string_in_file": HostTool("edit", ("replacements",)),
-        "insert_edit_into_file": HostTool("edit", PATHS),
-        "edit_notebook_file": HostTool("edit", PATHS),
+        **host_tools(
+            *PATHS,
+            edit="editFiles replace_string_in_file insert_edit_into_file edit_notebook_file",
+            write="createFile create_file",
+            read="read_file",
+        ),
+        **host_tools("replacements", edit="multi_replace_string_in_file"),
         "apply_patch": HostTool("patch", PATHS, patch="input"),
-        "read_file": HostTool("read", PATHS),
     },
     prompt=None,
 )
@@ -80,8 +77,8 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         event: [{"type": "command", "command": command, "timeout": TIMEOUT_SECONDS}]
         for event, command in commands.items()
     }
-    text = json.dumps({"hooks": hooks}, indent=2) + "\n"
-    told = where.folder(".copilot", project=".github").file("hooks/pilotfish-vscode.json", WholeFile(text))
+    folder = where.folder(".copilot", project=".github")
+    told = folder.file("hooks/pilotfish-vscode.json", json_file({"hooks": hooks}))
     if where.is_global:
         return (told,)
     return (told, tools_file(where, where.folder(".vscode", project=".vscode"), "mcp.json", "servers", type="stdio"))

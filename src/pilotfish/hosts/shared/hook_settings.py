@@ -16,8 +16,7 @@ from pilotfish.config.jsonc import BadJson
 from pilotfish.errors import Code, Refused
 from pilotfish.hosts.edits.edit import MarkdownSection, WholeFile
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member, NoHooks, value_of
-from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile, shell
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import languages_by_extension
 
@@ -79,13 +78,9 @@ def tools_only(host: HostSpec, files: Sequence[WiredFile]) -> tuple[WiredFile, .
     return tuple(found)
 
 
-def mcp_server(command: list[str], **more: Json) -> Json:
+def mcp_server(command: list[str], **more: Json) -> dict[str, Json]:
     """An MCP server as most hosts write it."""
-    return {**more, **_server(command)}
-
-
-def _server(command: list[str]) -> dict[str, Json]:
-    return {"command": command[0], "args": list[Json](command[1:])}
+    return {**more, "command": command[0], "args": list[Json](command[1:])}
 
 
 def tools_file(where: Where, folder: HostFolder, name: str, member: str = "mcpServers", **more: Json) -> WiredFile:
@@ -101,11 +96,16 @@ def hook_command(where: Where, host: str, event: str, milliseconds: int | None =
 
 def lsp_server(where: Where, host: str, extensions: str) -> Json:
     """Us as a language server for every kind of file that we have one for; `extensions` is the host's word for them."""
-    return {**_server(where.programs.lsp(host)), extensions: dict[str, Json](languages_by_extension())}
+    return {**mcp_server(where.programs.lsp(host)), extensions: dict[str, Json](languages_by_extension())}
 
 
 def hooks_and_server(where: Where, hooks: tuple[Hooks, ...]) -> JsonEdit:
     return JsonEdit((*hooks, Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp))))
+
+
+def json_file(value: object) -> WholeFile:
+    """A JSON file that is ours as a whole."""
+    return WholeFile(json.dumps(value, indent=2) + "\n")
 
 
 def plugin_files(where: Where, folder: HostFolder, below: str, host: str) -> tuple[WiredFile, ...]:
@@ -113,7 +113,7 @@ def plugin_files(where: Where, folder: HostFolder, below: str, host: str) -> tup
     start = {"command": where.programs.pilotfish, **({"home": where.programs.home} if where.programs.home else {})}
     return (
         folder.file(f"{below}/pilotfish.ts", WholeFile(read_plugin(host))),
-        folder.file(f"{below}/pilotfish.json", WholeFile(json.dumps(start, indent=2) + "\n")),
+        folder.file(f"{below}/pilotfish.json", json_file(start)),
     )
 
 

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Failure
 from pilotfish.hosts.shared.changes import Receipts, read_state
-from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Where, WiredFile
-from pilotfish.hosts.shared.programs import Programs
+from pilotfish.hosts.shared.host_spec import HostSpec, Programs, SetupScope, Where, WiredFile
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.protocol.frames import frame
 from pilotfish.protocol.wire import Json

@@ -140,6 +140,12 @@ class HostTool(Struct, frozen=True):
 HostTools = Mapping[str, HostTool]
 
 
+def host_tools(*paths: str, edit: str = "", write: str = "", read: str = "") -> dict[str, HostTool]:
+    """Tools that name their files by the same arguments: the names of those that edit, write or read one."""
+    kinds: Mapping[HostTouchKind, str] = {"edit": edit, "write": write, "read": read}
+    return {name: HostTool(kind, paths) for kind, names in kinds.items() for name in names.split()}
+
+
 class ToolHookEvent(Struct, frozen=True):
     """The event as hosts send it. Unknown fields are ignored."""
 

@@ -15,8 +15,7 @@ from pilotfish.counting import counted
 from pilotfish.errors import Code, Failure
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.changes import Receipts, read_state
-from pilotfish.hosts.shared.host_spec import HostSpec, Where
-from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, installed_programs
 from pilotfish.hosts.shared.status import is_installed
 from pilotfish.ipc.client import Terms, open_link
 from pilotfish.paths import DEPENDENCY_FOLDERS

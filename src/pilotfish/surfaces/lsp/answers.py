@@ -1,7 +1,7 @@
 """What a client asks: requests of the language server protocol, answered by our own operations."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.ipc.messages import read_params
 from pilotfish.model import AbsPath
+from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.positions import Text
@@ -21,8 +22,6 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.lsp import shapes
 from pilotfish.surfaces.lsp.shapes import (
-    HIERARCHY,
-    QUESTIONS,
     UNSAVED,
     DocumentParams,
     FilePlaces,
@@ -40,21 +39,30 @@ _Render = Callable[[Any, FilePlaces], object]
 
 Method = Callable[["LspAnswers", Raw], Awaitable[object]]
 
-RESULTS: Mapping[Operation, _Render] = {
+AT_POSITION: Mapping[Operation, _Render] = {
     Operation.DEFINITION: shapes.locations,
     Operation.DECLARATION: shapes.locations,
     Operation.TYPE_DEFINITION: shapes.locations,
     Operation.IMPLEMENTATION: shapes.locations,
     Operation.REFERENCES: shapes.locations,
     Operation.HOVER: lambda found, _: shapes.hover(found),
-    Operation.DOCUMENT_SYMBOL: shapes.symbol_tree,
-    Operation.WORKSPACE_SYMBOL: shapes.symbol_list,
     Operation.PREPARE_CALLS: shapes.hierarchy_items,
+}
+"""Requests about a position in a document, and how the data of an answer are written."""
+
+ABOUT_ITEM: Mapping[Operation, _Render] = {
     Operation.INCOMING_CALLS: shapes.calls,
     Operation.OUTGOING_CALLS: shapes.calls,
+}
+"""Requests about an item that we gave."""
+
+RESULTS: Mapping[Operation, _Render] = {
+    **AT_POSITION,
+    **ABOUT_ITEM,
+    Operation.DOCUMENT_SYMBOL: shapes.symbol_tree,
+    Operation.WORKSPACE_SYMBOL: shapes.symbol_list,
     Operation.RENAME: shapes.workspace_edit,
 }
-"""How the data of an answer are written."""
 
 
 class LspAnswers:
@@ -173,16 +181,18 @@ def _require_fresh(answer: Answer[Any]) -> None:
         raise Unavailable(code, answer.meta.reason or "nobody answered")
 
 
-def _asking(operation: Operation, ask: Callable[[LspAnswers, Operation, Raw], Awaitable[object]]) -> Method:
-    async def answer(answers: LspAnswers, params: Raw) -> object:
-        return await ask(answers, operation, params)
-
-    return answer
+def _asking(
+    operations: Iterable[Operation], ask: Callable[[LspAnswers, Operation, Raw], Awaitable[object]]
+) -> Iterator[tuple[str, Method]]:
+    for operation in operations:
+        request = ROWS[operation].request
+        assert request is not None
+        yield request.method, lambda answers, params, asked=operation: ask(answers, asked, params)
 
 
 METHODS: Mapping[str, Method] = {
-    **{method: _asking(operation, LspAnswers.at_position) for method, operation in QUESTIONS.items()},
-    **{method: _asking(operation, LspAnswers.about_item) for method, operation in HIERARCHY.items()},
+    **dict(_asking(AT_POSITION, LspAnswers.at_position)),
+    **dict(_asking(ABOUT_ITEM, LspAnswers.about_item)),
     "textDocument/documentSymbol": LspAnswers.document_symbols,
     "workspace/symbol": LspAnswers.workspace_symbols,
     "textDocument/prepareRename": LspAnswers.prepare_rename,

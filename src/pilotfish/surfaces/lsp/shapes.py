@@ -29,7 +29,6 @@ from pilotfish.api.answers import (
     Location,
     Symbol,
 )
-from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME
@@ -54,26 +53,8 @@ from pilotfish.protocol.wire import (
 from pilotfish.sanitise import sanitised
 from pilotfish.version import VERSION
 
-QUESTIONS: Mapping[str, Operation] = {
-    "textDocument/definition": Operation.DEFINITION,
-    "textDocument/declaration": Operation.DECLARATION,
-    "textDocument/typeDefinition": Operation.TYPE_DEFINITION,
-    "textDocument/implementation": Operation.IMPLEMENTATION,
-    "textDocument/references": Operation.REFERENCES,
-    "textDocument/hover": Operation.HOVER,
-    "textDocument/prepareCallHierarchy": Operation.PREPARE_CALLS,
-}
-"""Requests about a position in a document."""
-
 DELETED = 3
 """`FileChangeType.Deleted`."""
-
-HIERARCHY: Mapping[str, Operation] = {
-    "callHierarchy/incomingCalls": Operation.INCOMING_CALLS,
-    "callHierarchy/outgoingCalls": Operation.OUTGOING_CALLS,
-}
-"""Requests about an item that we gave."""
-
 
 WHOLE_TEXT = 1
 """`TextDocumentSyncKind.Full`."""

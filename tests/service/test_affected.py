@@ -89,6 +89,60 @@ async def test_only_an_import_is_a_way_to_others(project: Project, statement: st
     assert [name for name in found if name == "app/user.py"] == affected
 
 
+UNCONCERNED = {
+    "a name of a module that another file has of its own": (
+        {
+            "a.py": "from other import Group\n\nclass Page:\n    group = 1\n",
+            "b.py": "from a import Page\nimport group\n\nclass Site:\n    def __init__(self):\n        group.Group()\n",
+            "user.py": "from b import Site\n\nSite()\n",
+        },
+        ("other", "another"),
+    ),
+    "a method with all of its types, where another class has one of that name": (
+        {
+            "a.py": "class Rules:\n    def add(self, one: int) -> None: ...\n",
+            "b.py": "import a\n\nclass Base: ...\n\nclass S(Base):\n    @a.x\n    def add(self, t: str) -> None: ...\n",
+            "user.py": "from b import S\n\nS()\n",
+        },
+        ("one: int", "one: int, two: int"),
+    ),
+    "a function that a constructor only calls": (
+        {
+            "a.py": "def add(one: int) -> None: ...\n",
+            "b.py": "from a import add\n\nclass Shop:\n    def __init__(self):\n        add(1); self.size = 1\n",
+            "user.py": "from b import Shop\n\nShop().size\n",
+        },
+        ("one: int", "one: int, two: int"),
+    ),
+    "an attribute of a class with bases of the project alone": (
+        {
+            "base.py": "class Base(Exception): ...\n",
+            "a.py": "from base import Base\n\nclass Shop(Base):\n    size: int = 1\n",
+            "user.py": "from a import Shop\n\nShop()\n",
+        },
+        ("size: int = 1", "size: str = ''"),
+    ),
+    "a class that is large by its documentation": (
+        {
+            "a.py": 'class Shop:\n    """' + "word\n" * 20_000 + '"""\n    def tall(self) -> int: ...\n',
+            "user.py": "from a import Shop\n\nShop()\n",
+        },
+        ("tall", "wide"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNCONCERNED)
+async def test_whoever_cannot_see_a_change_is_not_looked_at(tmp_path: Path, name: str) -> None:
+    files, (old, new) = UNCONCERNED[name]
+    edit = EditedText(AbsPath(str(tmp_path / "a.py")), files["a.py"], files["a.py"].replace(old, new))
+    for path, text in files.items():
+        (tmp_path / path).write_text(text if path != "a.py" else edit.after or "")
+    found = await AffectedFiles(ProjectWords()).of_edits(AbsPath(str(tmp_path)), [edit], (".py",), 60.0)
+    assert found.complete
+    assert str(tmp_path / "user.py") not in found.files
+
+
 async def test_a_file_of_python_is_imported_by_its_own_name_whatever_that_is(project: Project) -> None:
     (project.root / "app" / "main.py").write_text("def run(): ...\n")
     (project.root / "app" / "__init__.py").write_text("def begin(): ...\n")

@@ -177,10 +177,10 @@ class _Reader:
         self._flow: list[Part] = []
         """Statements at the top that bind nothing: one of them may never end."""
         self._after: dict[SymbolKey, int] = {}
-        self._functions: dict[SymbolKey, list[Part]] = {}
+        self._ways_out: dict[SymbolKey, list[Part]] = {}
         """Of each, by what a call of it returns or not; nothing where it surely does."""
         self._bound: set[SymbolKey] = set()
-        """What is, in one place at least, no function."""
+        """What is, in one place at least, neither a function nor imported."""
         self.lifting: set[SymbolKey] = set()
         self.fields: set[SymbolKey] = set()
         self.classes: list[ClassHead] = []
@@ -223,14 +223,14 @@ class _Reader:
         if key in self._bound:
             return None
         found = set[str]()
-        for part in self._functions[key]:
+        for part in self._ways_out[key]:
             self._count(collect_words(part, found, found))
         return tuple(found)
 
     def returning(self, key: SymbolKey) -> bytes | None:
         if key in self._bound:
             return self.digest(key)
-        parts = self._functions[key]
+        parts = self._ways_out[key]
         return self._digest(parts) if parts else None
 
     def flow(self) -> bytes:
@@ -259,7 +259,7 @@ class _Reader:
                     self._class(node, scope, around)
                 case ast.Import() | ast.ImportFrom():
                     for one in imports_in(node):
-                        self._add(scope, one.bound, (*around, _said(one)))
+                        self._import(one, scope, around)
                 case ast.AnnAssign(target=ast.Name(id=name)):
                     self._annotated(node, name, scope, around)
                 case ast.If() | ast.While() | ast.For() | ast.AsyncFor() | ast.With() | ast.AsyncWith():
@@ -273,6 +273,12 @@ class _Reader:
                         self._read(case.body, scope, (*around, node.subject, case.pattern, *given(case.guard)))
                 case _:
                     self._simple(node, scope, around)
+
+    def _import(self, one: Import, scope: _Scope, around: tuple[Part, ...]) -> None:
+        """Whether a call of it returns is as it is with what is imported."""
+        said, callee = _said(one), Callee(ast.Name(one.name or one.bound))
+        self._add(scope, one.bound, (*around, said, callee), is_bound=False)
+        self._ways_out.setdefault((scope.owner, one.bound), []).extend((ast.dump(said), callee))
 
     def _compound(
         self,
@@ -351,11 +357,10 @@ class _Reader:
 
     def _function(self, node: Function, scope: _Scope, around: tuple[Part, ...]) -> None:
         decorators = {name for one in node.decorator_list for name in words_of(one)}
-        self._add(scope, node.name, (*around, *signature(node)), function=node)
-        if not is_declared(node):
-            self._add(scope, node.name, body(node), function=node)
+        parts = (*around, *signature(node), *(() if is_declared(node) else body(node)))
+        self._add(scope, node.name, parts, is_bound=False, is_overriding=not is_annotated(node))
         # Defined twice, overloaded perhaps, it is all of them.
-        self._functions.setdefault((scope.owner, node.name), []).extend(ways_out(node))
+        self._ways_out.setdefault((scope.owner, node.name), []).extend(ways_out(node))
         if scope.is_protocol or any("abstract" in name for name in decorators):
             self.asks[node.name] = None
             self.lifting.add((scope.owner, node.name))
@@ -378,7 +383,9 @@ class _Reader:
         name: str,
         parts: Iterable[Part],
         kept: dict[SymbolKey, list[Part]] | None = None,
-        function: Function | None = None,
+        *,
+        is_bound: bool = True,
+        is_overriding: bool = True,
     ) -> None:
         key, found = (scope.owner, name), [*parts]
         self._count(len(found))
@@ -386,9 +393,9 @@ class _Reader:
         self._after[key] = len(self._flow)
         if scope.owner and (scope.is_generic or scope.is_nested or (name.startswith("__") and name.endswith("__"))):
             self.lifting.add(key)
-        if function is None:
+        if is_bound:
             self._bound.add(key)
-        if scope.has_bases and not (function and is_annotated(function)):
+        if scope.has_bases and is_overriding:
             self._overriding.add(key)
         if scope.is_protocol:
             self.asks[name] = None

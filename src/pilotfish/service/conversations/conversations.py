@@ -321,9 +321,7 @@ class Conversations:
                 await self._look(record, workspace, news, (), started, last=True)
                 await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
             owe_written(record, workspace)
-            text = what_is_left(state, news, _form(moment, workspace), feedback.severities)
-            # A stop is silent without findings: that there is no verdict yet is said with the next event.
-            record.unsaid = set(state.standing(Standing.PENDING))
+            text = self._what_is_left(record, moment, workspace, news)
             self._late_checks.go_on(record)
         if text:
             state.stop_told(moment.agent)
@@ -343,7 +341,18 @@ class Conversations:
         with anyio.CancelScope(deadline=started + STOP_SECONDS):
             await self._look(apart, workspace, news, (), started, last=True)
             await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
-        return what_is_left(apart.state, news, _form(moment, workspace), feedback.severities)
+        return self._what_is_left(apart, moment, workspace, news)
+
+    def _what_is_left(self, record: ConversationRecord, moment: Moment, workspace: Workspace, news: News) -> str:
+        def unjudged() -> Sequence[str]:
+            pending = record.state.standing(Standing.PENDING)
+            edited = sorted(path for path, debt in pending.items() if debt.edited)
+            if workspace.config.feedback.no_verdict != "say" or not edited:
+                return ()
+            return self._edit_feedback.late_notes(record.client, workspace, edited)
+
+        severities = workspace.config.feedback.severities
+        return what_is_left(record.state, news, _form(moment, workspace), severities, unjudged)
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 
@@ -431,9 +440,6 @@ class Conversations:
             groups += command_groups(judged, form, wanted)
             notes += self._edit_feedback.notes(judged, record.client, workspace)
         groups += late_groups(record.state, news.late, form, wanted)
-        if record.unsaid and workspace.config.feedback.no_verdict == "say":
-            notes += self._edit_feedback.late_notes(record.client, workspace, sorted(record.unsaid))
-        record.unsaid.clear()
         record.state.told += sum(len(group.files) for group in groups)
         self._late_checks.go_on(record)
         return groups_text(groups, form, notes)

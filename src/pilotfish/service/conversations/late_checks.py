@@ -118,8 +118,6 @@ class LateChecks:
             if state.debts.get(path) != debt:
                 continue
             verdict = verdicts.get(path)
-            if verdict is not None and (verdict.refused is not None or verdict.is_final):
-                record.unsaid.discard(path)
             if judged is not None and path in judged.deleted:
                 state.settle(path, Fate.CLEAN)
             elif verdict is not None and verdict.refused is not None:

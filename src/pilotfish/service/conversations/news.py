@@ -3,7 +3,7 @@
 Nothing here waits: what a text says is known as soon as the text is made.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -173,8 +173,13 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
     return [*groups, Group("", tuple(others), FileRole.OTHER)]
 
 
-def what_is_left(state: Conversation, news: News, form: Form, wanted: Collection[Severity]) -> str:
-    """Before a stop: what the conversation introduced and is still there, however it came about."""
+def what_is_left(
+    state: Conversation, news: News, form: Form, wanted: Collection[Severity], unjudged: Callable[[], Sequence[str]]
+) -> str:
+    """Before a stop: what the conversation introduced and is still there, however it came about.
+
+    `unjudged`: of what is owed after that, that there is no verdict. Silence would say that it is clean.
+    """
     now = {path: one for path, one in (news.left or {}).items() if one.is_final}
     _note_written(state, news, now)
     files = list[Chosen]()
@@ -189,7 +194,7 @@ def what_is_left(state: Conversation, news: News, form: Form, wanted: Collection
         state.settle(path, Fate.TOLD if found else Fate.OVER)
         files += [chosen(path, verdict.text, found)] if found else []
     state.told += len(files)
-    notes = _unknown_lines(state, now, form, wanted)
+    notes = [*_unknown_lines(state, now, form, wanted), *unjudged()]
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes)
 
 

@@ -42,8 +42,6 @@ class ConversationRecord(Struct):
     """Its turn is over: what changes on disk now is a person's work, until a tool of the agent says otherwise."""
     telling: anyio.Lock = field(default_factory=anyio.Lock)
     """One event at a time looks for what is to be told, so that nothing is told twice."""
-    unsaid: set[AbsPath] = field(default_factory=set[AbsPath])
-    """Files without a verdict when the turn ended, which was not said then."""
     background: anyio.CancelScope | None = None
     """The check that goes on, if one does."""
     judging: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])

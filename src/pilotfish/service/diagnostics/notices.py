@@ -44,7 +44,7 @@ class Notices:
 
     def take_late(self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath]) -> tuple[str, ...]:
         """The same about files that had no verdict when a turn ended, and have none now."""
-        said = "was not checked before the turn ended: its servers have not answered in time."
+        said = "was not checked: its servers have not answered in time."
         notices = [(_late_key(path), f"{named(path, workspace.root)} {said}") for path in paths]
         return _unsaid(self._said_to(client), notices)
 

@@ -344,15 +344,14 @@ class Conversations:
         return self._what_is_left(apart, moment, workspace, news)
 
     def _what_is_left(self, record: ConversationRecord, moment: Moment, workspace: Workspace, news: News) -> str:
+        feedback = workspace.config.feedback
+
         def unjudged() -> Sequence[str]:
-            pending = record.state.standing(Standing.PENDING)
-            edited = sorted(path for path, debt in pending.items() if debt.edited)
-            if workspace.config.feedback.no_verdict != "say" or not edited:
-                return ()
+            pending = record.state.standing(Standing.PENDING).items()
+            edited = sorted(path for path, debt in pending if debt.edited and feedback.no_verdict == "say")
             return self._edit_feedback.late_notes(record.client, workspace, edited)
 
-        severities = workspace.config.feedback.severities
-        return what_is_left(record.state, news, _form(moment, workspace), severities, unjudged)
+        return what_is_left(record.state, news, _form(moment, workspace), feedback.severities, unjudged)
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 

@@ -27,8 +27,8 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.mcp.tools import asked
+from pilotfish.system.ownership import top_of
 from pilotfish.system.source_files import files_below
-from pilotfish.system.worktree import top_of
 from pilotfish_http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
 
 HOST = "http"

@@ -20,11 +20,10 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.config.foreign import translation
 from pilotfish.config.places import CONFIG_DIALECTS
 from pilotfish.config.problems import Problem
 from pilotfish.config.schema import USER_ONLY
-from pilotfish.config.sheets import Names
+from pilotfish.config.sheets import Names, translation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath

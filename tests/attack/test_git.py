@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.batch.copies import make_copy
-from pilotfish.batch.diffs import DiffReader
+from pilotfish.batch.copies import DiffReader, make_copy
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.system.git import changed_files, committed_content, run_git

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
+from pilotfish.system.ownership import top_of
 from pilotfish.system.source_files import Skipped, files_below
-from pilotfish.system.worktree import top_of
 
 pytestmark = pytest.mark.proves("CLI-1")
 

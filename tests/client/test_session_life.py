@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pilotfish.client.ladder import STOP_SECONDS
+from pilotfish.client.connection import STOP_SECONDS
 from pilotfish.client.session import open_session
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import Encoding

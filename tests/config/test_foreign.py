@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.config.foreign import Translation, translation
 from pilotfish.config.jsonc import parse
 from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import CONFIG_DIALECTS
 from pilotfish.config.problems import ProblemGrade, path_text
+from pilotfish.config.sheets import Translation, translation
 from pilotfish.config.validation import problems
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json

@@ -133,7 +133,7 @@ def test_a_custom_server_of_an_untrusted_project_is_known_but_has_no_command(hom
     loaded = home.load()
     assert loaded.errors == ()
     mine = loaded.config.servers["mine"]
-    assert mine.command is None
+    assert mine.command == ()
     assert mine.withheld == ("command",)
 
 

@@ -142,7 +142,7 @@ def test_an_open_folder_is_not_written_to(folder: AbsPath) -> None:
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("failing", ["fsync", "rename"])
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
 def test_a_write_that_fails_leaves_the_old_record_whole(
     folder: AbsPath, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict
 
-from pilotfish.config.foreign import COMPOSED, GENERAL, PER_SERVER
 from pilotfish.config.load import Loaded
 from pilotfish.config.schema import json_schema
+from pilotfish.config.sheets import COMPOSED, GENERAL, PER_SERVER
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pilotfish.config.trusted_roots import covers, fault, is_glob
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.protocol.glob_regex import BadGlob
+from pilotfish.protocol.globs import BadGlob
 
 HOME = AbsPath("/home/me")
 

@@ -10,8 +10,8 @@ from pilotfish.daemon import connection as rpc
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.system import turns
+from pilotfish.system.channel import SendQueue
 from pilotfish.system.pipes import STALL_SECONDS
-from pilotfish.system.send_queue import SendQueue
 from support.daemon.desks import DEFINITION, HOVER, closed, desk_on, eventually
 from support.daemon.lines import Refusal
 from support.daemon.scenarios import answering, mute

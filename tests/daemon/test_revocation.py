@@ -11,8 +11,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Catalogue, ConfigRequest, load_from
 from pilotfish.config.places import user_places
-from pilotfish.config.shown_offers import remember_shown
-from pilotfish.config.trust import read_offer
+from pilotfish.config.trust import read_offer, remember_shown
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.surfaces.cli.main import run
 from support.daemon.homes import DaemonHome, ended, fake_server

@@ -12,7 +12,7 @@ from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.ipc import client_sessions as module
 from pilotfish.ipc.client_sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, ClientSessions
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.system.worktree import top_of
+from pilotfish.system.ownership import top_of
 from support.daemon.desks import Pids
 
 pytestmark = pytest.mark.anyio

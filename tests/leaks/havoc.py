@@ -39,7 +39,7 @@ from pilotfish.surfaces.install import install as installing
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp import server as mcp_server
 from pilotfish.surfaces.mcp.options import McpOptions
-from pilotfish.system.strays import TAG
+from pilotfish.system.process import TAG
 from pilotfish.system.supervisor import PR_SET_CHILD_SUBREAPER
 from support.process_tree import below, environment, member, pids
 

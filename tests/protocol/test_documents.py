@@ -27,7 +27,7 @@ from pilotfish.protocol.wire import (
     DidCloseParams,
     DidOpenParams,
     DidSaveParams,
-    VersionedTextDocumentIdentifier,
+    TextDocumentIdentifier,
     WireRange,
 )
 from support.oracles import naive_text
@@ -69,6 +69,7 @@ class NaiveServer:
                     self._rise(item.uri, item.version)
                     self.texts[item.uri] = item.text
                 case DidChangeParams(document, changes):
+                    assert document.version is not None
                     self._rise(document.uri, document.version)
                     for change in changes:
                         self.texts[document.uri] = self._changed(self.texts[document.uri], change)
@@ -374,7 +375,7 @@ def test_the_changed_part_makes_the_new_text_of_the_old(
     old, new = head + before + tail, head + after + tail
     change = changed_part(Text(old), new, encoding)
     server = NaiveServer(encoding, {"x": old})
-    identifier = VersionedTextDocumentIdentifier("x", 1)
+    identifier = TextDocumentIdentifier("x", 1)
     server.take((Notification("textDocument/didChange", DidChangeParams(identifier, [change])),))
     assert server.texts["x"] == new
     assert change.range is not None

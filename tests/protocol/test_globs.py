@@ -5,8 +5,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.glob_regex import MAX_NAMES, MAX_PATTERN, MAX_TOKENS, BadGlob
-from pilotfish.protocol.globs import MAX_DEPTH, FileGlob, Glob, file_glob, lsp_glob, path_below
+from pilotfish.protocol.globs import (
+    MAX_DEPTH,
+    MAX_NAMES,
+    MAX_PATTERN,
+    MAX_TOKENS,
+    BadGlob,
+    FileGlob,
+    Glob,
+    file_glob,
+    lsp_glob,
+    path_below,
+)
 from support.oracles.glob_tables import Table, seconds_of_work, tables
 from support.oracles.naive_globs import naive_match
 

@@ -66,7 +66,7 @@ def test_two_peers_ask_and_answer_each_other_with_the_same_ids() -> None:
     assert client.receive(body_of(answer)) == Answered(0, "initialize", Raw(b'{"capabilities":{}}'))
     assert server.receive(body_of(refusal)) == Failed(0, "workspace/configuration", ResponseError(-32601, "no"))
     assert client.receive(body_of(server.notify("a/b", [1]))) == Notified("a/b", Raw(b"[1]"))
-    assert (client.pending, client.unanswered, dict(client.dropped)) == (0, {}, {})
+    assert (len(client.waiting), client.owed, dict(client.dropped)) == (0, {}, {})
 
 
 @pytest.mark.proves("C14", "C19")
@@ -78,7 +78,7 @@ def test_answers_find_their_requests_in_any_order() -> None:
         assert take(peer, {"id": identifier, "result": identifier}) == Answered(
             identifier, f"m{identifier}", Raw(str(identifier).encode())
         )
-    assert peer.pending == 0
+    assert len(peer.waiting) == 0
 
 
 # --- What has a method --------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_request_with_an_impossible_id_is_dropped(identifier: int | None) -> N
     assert take(peer, {"id": identifier, "method": "m"}) == Dropped(
         DropReason.INVALID_ID, f"m with the id {identifier!r}"
     )
-    assert peer.unanswered == {}
+    assert peer.owed == {}
 
 
 @pytest.mark.proves("C9", "F36")
@@ -152,10 +152,10 @@ def test_a_request_is_owed_a_reply_until_it_has_one() -> None:
     peer = Peer()
     for number in range(10_000):
         take(peer, {"id": number, "method": f"m{number}"})
-    assert peer.unanswered == {number: f"m{number}" for number in range(10_000)}
+    assert peer.owed == {number: f"m{number}" for number in range(10_000)}
     for number in range(10_000):
         peer.reply(number, None) if number % 2 else peer.fail(number, ResponseError(ErrorCode.METHOD_NOT_FOUND, ""))
-    assert peer.unanswered == {}
+    assert peer.owed == {}
 
 
 @pytest.mark.proves("C15")
@@ -177,7 +177,7 @@ def test_a_reply_to_an_id_of_another_type_or_value_is_a_bug(identifier: RequestI
     take(peer, {"id": 1, "method": "m"})
     with pytest.raises(Bug):
         peer.reply(identifier, None)
-    assert peer.unanswered == {1: "m"}
+    assert peer.owed == {1: "m"}
 
 
 @pytest.mark.proves("C17")
@@ -186,7 +186,7 @@ def test_a_result_that_cannot_be_encoded_leaves_the_reply_owed() -> None:
     take(peer, {"id": 1, "method": "m"})
     with pytest.raises(TypeError):
         peer.reply(1, object())
-    assert peer.unanswered == {1: "m"}
+    assert peer.owed == {1: "m"}
     peer.fail(1, ResponseError(ErrorCode.INTERNAL_ERROR, "no"))
 
 
@@ -207,7 +207,7 @@ def test_a_request_that_was_cancelled_is_still_owed_a_reply() -> None:
     cancel = server.cancel(outgoing.id)
     assert cancel is not None
     assert client.receive(body_of(cancel)) == CancelRequested(0, "workspace/configuration")
-    assert client.unanswered == {0: "workspace/configuration"}
+    assert client.owed == {0: "workspace/configuration"}
     reply = client.fail(0, ResponseError(ErrorCode.REQUEST_CANCELLED, "cancelled"))
     assert server.receive(body_of(reply)) == Dropped(DropReason.LATE, "id 0")
 
@@ -230,7 +230,7 @@ def test_a_cancellation_of_nothing_is_dropped(params: object, reason: DropReason
     event = take(peer, {"method": "$/cancelRequest", "params": params})
     assert isinstance(event, Dropped)
     assert event.reason is reason
-    assert peer.unanswered == {1: "m"}
+    assert peer.owed == {1: "m"}
 
 
 # --- Responses ----------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_a_response_settles_its_request_like_this(members: dict[str, object], ex
     peer = Peer()
     ask(peer)
     assert take(peer, {"id": 0, **members}) == expected
-    assert (peer.pending, dict(peer.dropped)) == (0, {})
+    assert (len(peer.waiting), dict(peer.dropped)) == (0, {})
 
 
 @pytest.mark.proves("C14", "F34")
@@ -285,7 +285,7 @@ def test_a_second_response_is_dropped_and_settles_nothing() -> None:
     ask(peer, "second")
     take(peer, {"id": 0, "result": 1})
     assert take(peer, {"id": 0, "result": 2}) == Dropped(DropReason.UNKNOWN_ID, "id 0")
-    assert peer.pending == 1
+    assert len(peer.waiting) == 1
 
 
 @pytest.mark.proves("C8", "C14", "C24", "F35", "F36")
@@ -296,7 +296,7 @@ def test_a_response_with_an_unknown_id_is_counted_only(identifier: RequestId) ->
     for _ in range(1000):
         assert take(peer, {"id": identifier, "result": 1}) == Dropped(DropReason.UNKNOWN_ID, f"id {identifier!r}")
     assert only(peer, DropReason.UNKNOWN_ID, 1000)
-    assert peer.pending == 1
+    assert len(peer.waiting) == 1
 
 
 @pytest.mark.proves("C13")
@@ -313,7 +313,7 @@ def test_a_response_to_nobody_is_dropped_with_its_message(message: dict[str, obj
     peer = Peer()
     ask(peer)
     assert take(peer, message) == Dropped(DropReason.NO_ID, detail)
-    assert peer.pending == 1
+    assert len(peer.waiting) == 1
 
 
 # --- Bodies that are not a message -----------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_these_bodies_are_dropped_and_settle_nothing(body: bytes, reason: DropRe
     assert event.reason is reason
     assert detail in event.detail
     assert only(peer, reason)
-    assert (peer.pending, peer.unanswered) == (1, {})
+    assert (len(peer.waiting), peer.owed) == (1, {})
 
 
 @pytest.mark.proves("C11", "F31", "F32")
@@ -393,7 +393,7 @@ def test_a_broken_response_settles_its_request_where_the_id_can_be_made_out(body
     assert (event.id, event.method) == (0, "m")
     assert isinstance(event.error, UnusableResponse)
     assert event.error.message.startswith("the response cannot be read: Envelope: ")
-    assert peer.pending == 0
+    assert len(peer.waiting) == 0
     assert peer.receive(body) == Dropped(DropReason.UNKNOWN_ID, "id 0")
 
 
@@ -416,7 +416,7 @@ def test_a_broken_body_that_may_be_something_else_settles_nothing(body: bytes) -
     event = peer.receive(body)
     assert isinstance(event, Dropped)
     assert event.reason is DropReason.INVALID_JSON
-    assert peer.pending == 1
+    assert len(peer.waiting) == 1
 
 
 @pytest.mark.proves("C25")
@@ -473,8 +473,8 @@ def test_any_bodies_give_events_and_the_books_balance(bodies: list[bytes]) -> No
     events = [peer.receive(body) for body in bodies]
     settled = [event.id for event in events if isinstance(event, Answered | Failed)]
     asked = [event.id for event in events if isinstance(event, Requested)]
-    assert len(set(settled)) == len(settled) == 3 - peer.pending
-    assert list(peer.unanswered) == asked
+    assert len(set(settled)) == len(settled) == 3 - len(peer.waiting)
+    assert list(peer.owed) == asked
     assert sum(peer.dropped.values()) == sum(isinstance(event, Dropped) for event in events)
 
 
@@ -486,9 +486,9 @@ def test_a_cancelled_request_stays_known_until_its_late_answer_which_is_dropped(
     peer = Peer()
     identifier = ask(peer)
     assert peer.cancel(identifier) is not None
-    assert (peer.pending, peer.abandoned) == (0, 1)
+    assert (len(peer.waiting), len(peer.abandoned)) == (0, 1)
     assert take(peer, {"id": identifier, "result": 1}) == Dropped(DropReason.LATE, "id 0")
-    assert (peer.pending, peer.abandoned) == (0, 0)
+    assert (len(peer.waiting), len(peer.abandoned)) == (0, 0)
     assert take(peer, {"id": identifier, "result": 1}) == Dropped(DropReason.UNKNOWN_ID, "id 0")
 
 
@@ -505,7 +505,7 @@ def test_a_forgotten_request_is_unknown() -> None:
     identifier = ask(peer)
     peer.cancel(identifier)
     assert peer.forget(identifier)
-    assert peer.abandoned == 0
+    assert len(peer.abandoned) == 0
     assert not peer.forget(identifier)
     assert take(peer, {"id": identifier, "result": 1}) == Dropped(DropReason.UNKNOWN_ID, "id 0")
     assert ask(peer) != identifier
@@ -523,7 +523,7 @@ def test_there_is_nothing_to_cancel_twice_or_after_the_answer_or_before_the_requ
     assert not peer.forget(answered)
     assert peer.forget(unsent)
     assert peer.cancel(unsent) is None
-    assert (peer.pending, peer.abandoned) == (0, 1)
+    assert (len(peer.waiting), len(peer.abandoned)) == (0, 1)
 
 
 @pytest.mark.proves("C43")
@@ -533,7 +533,7 @@ def test_nothing_waits_or_is_owed_after_closing_and_no_more_is_asked() -> None:
     peer.cancel(ask(peer, "second"))
     take(peer, {"id": 9, "method": "theirs"})
     peer.close()
-    assert (peer.pending, peer.abandoned, peer.unanswered) == (0, 0, {})
+    assert (len(peer.waiting), len(peer.abandoned), peer.owed) == (0, 0, {})
     with pytest.raises(Bug, match="m after the connection was closed"):
         peer.request("m")
 
@@ -542,7 +542,7 @@ def test_params_that_cannot_be_encoded_leave_nothing_waiting() -> None:
     peer = Peer()
     with pytest.raises(TypeError):
         peer.request("m", object())
-    assert peer.pending == 0
+    assert len(peer.waiting) == 0
     assert ask(peer) == 0
 
 
@@ -593,9 +593,9 @@ class Conversation(RuleBasedStateMachine):
     @invariant()
     def the_books_balance(self) -> None:
         for side in (0, 1):
-            assert self.peers[side].pending == len(self.open[side])
-            assert self.peers[side].abandoned <= len(self.given_up[side])
-            assert not self.peers[side].unanswered
+            assert len(self.peers[side].waiting) == len(self.open[side])
+            assert len(self.peers[side].abandoned) <= len(self.given_up[side])
+            assert not self.peers[side].owed
 
 
 TestConversation = pytest.mark.proves("C9", "C14", "C101", "C102")(Conversation.TestCase)

@@ -3,7 +3,7 @@
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.selectors import selects, wants_file_operation
+from pilotfish.protocol.capabilities import selects, wants_file_operation
 
 PATH = AbsPath("/home/me/project/src/a.py")
 

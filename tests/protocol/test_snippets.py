@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotfish.protocol.codec import Malformed
-from pilotfish.protocol.snippets import MAX_LENGTH, plain_text
+from pilotfish.protocol.edits import MAX_LENGTH, plain_text
 
 
 @pytest.mark.proves("C108")

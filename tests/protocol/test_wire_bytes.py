@@ -17,7 +17,6 @@ from pilotfish.protocol.wire import (
     TextDocumentIdentifier,
     TextDocumentItem,
     TextDocumentPositionParams,
-    VersionedTextDocumentIdentifier,
     WirePosition,
     WireRange,
 )
@@ -96,7 +95,7 @@ MESSAGES = [
         Peer().notify(
             "textDocument/didChange",
             DidChangeParams(
-                VersionedTextDocumentIdentifier(URI, 2),
+                TextDocumentIdentifier(URI, 2),
                 [ContentChange("\ud800", WireRange(PLACE, PLACE)), ContentChange("")],
             ),
         ),

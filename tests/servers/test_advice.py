@@ -4,9 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.advice import helper_command, install_command, unavailable
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.install import bundles
+from pilotfish.servers.install import bundles, helper_command, install_command, unavailable
 from pilotfish.servers.locate import Gated, ProgramMissing
 from pilotfish.servers.spec import FileRule, Manager, RootRule, ServerSpec
 

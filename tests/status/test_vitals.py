@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from pilotfish.system import process_tree
+from pilotfish.system import vitals
 from pilotfish.system.vitals import MIB, SystemVitals
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def unlisted(_pid: int) -> None:
 @pytest.mark.parametrize("listed", [True, False], ids=["listed by the kernel", "searched for"])
 async def test_children_count(tree: int, listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not listed:
-        monkeypatch.setattr(process_tree, "_below", unlisted)
+        monkeypatch.setattr(vitals, "_below", unlisted)
     found = await SystemVitals().memory_mib(tree)
     assert found is not None
     assert found > 40_000_000 / MIB

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from pilotfish.system.strays import TAG
+from pilotfish.system.process import TAG
 from support.process_tree import GONE_SECONDS, environment, member, pids
 
 IDLE_THREADS = ("AnyIO worker thread", "Trio thread")

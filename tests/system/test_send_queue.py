@@ -5,8 +5,8 @@ from collections.abc import Callable
 import anyio
 import pytest
 
+from pilotfish.system.channel import WRITE_TOGETHER_BYTES, SendQueue
 from pilotfish.system.ports import BrokenPipe
-from pilotfish.system.send_queue import WRITE_TOGETHER_BYTES, SendQueue
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.errors import Bug, Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.system import process, strays
+from pilotfish.system import process
 from pilotfish.system.ports import Exit, Launch, Spawner
 from pilotfish.system.process import spawn, start_failure
 from support.left_behind import no_task_left_behind, nothing_left_behind
@@ -56,7 +56,7 @@ async def test_a_server_gets_its_arguments_folder_and_environment_and_only_a_tag
             assert arguments == b"".join(os.fsencode(argument) + b"\0" for argument in plan.argv)
             assert os.readlink(f"/proc/{server.pid}/cwd") == str(tmp_path)
             given = environment(server.pid)
-    assert given.pop(strays.TAG).startswith(f"{os.getpid()}-")
+    assert given.pop(process.TAG).startswith(f"{os.getpid()}-")
     assert given == wanted
 
 

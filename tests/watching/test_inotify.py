@@ -16,8 +16,7 @@ import anyio
 import pytest
 
 from pilotfish.system.watching import inotify, listing, tree
-from pilotfish.system.watching.inotify import InotifyWatcher, remote_mounts
-from pilotfish.system.watching.inotify_calls import Inotify
+from pilotfish.system.watching.inotify import Inotify, InotifyWatcher, remote_mounts
 from support.watching.short_of import FewWatches, TinyQueue
 from support.watching.watched import EVERYTHING, absolute, registered, watched
 

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from pilotfish.system.watching import inotify
-from pilotfish.system.watching.inotify_calls import Inotify
+from pilotfish.system.watching.inotify import Inotify
 from support.files.folders import IN_MEMORY
 from support.watching.churn import Churn, Reader, picture
 from support.watching.short_of import FewWatches, TinyQueue

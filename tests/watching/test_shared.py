@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from pilotfish.system.clock import WallClock
-from pilotfish.system.watching.inotify import inotify_watcher
-from pilotfish.system.watching.inotify_calls import Inotify
+from pilotfish.system.watching.inotify import Inotify, inotify_watcher
 from pilotfish.system.watching.shared import SharedWatchers
 from support.watching.short_of import FewWatches
 from support.watching.watched import BOUND_SECONDS, EVERYTHING, Watched, registered

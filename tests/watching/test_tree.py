@@ -8,7 +8,7 @@ import pytest
 
 from pilotfish.model import AbsPath
 from pilotfish.system.ports import Interest
-from pilotfish.system.watching.pruning import tops
+from pilotfish.system.watching.ignoring import tops
 from pilotfish.system.watching.tree import WatchedTree
 from support.watching.watched import EVERYTHING, absolute, registered
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api.answers import State
-from pilotfish.batch.diffs import DiffReader
+from pilotfish.batch.copies import DiffReader
 from pilotfish.batch.patches import Judgement, Patch, judgement_of, unjudged
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Severity

@@ -5,12 +5,14 @@ However it ends (exit, crash, poisoned stream, stalled pipe), `_end` runs once: 
 same typed failure, and `failure` says why for ever after.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
 
 import anyio
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
-from pilotfish.client.calls import Call, Calls, EndedCall
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
@@ -26,11 +28,87 @@ from pilotfish.protocol.rpc import (
     RequestId,
     ResponseError,
 )
-from pilotfish.system.channel import RpcChannel
+from pilotfish.system.channel import RpcChannel, SendQueue
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled, confinement_text
-from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
+
+# --- Requests that wait for an answer ---------------------------------------------------------------------------------
+
+CallResult = Raw | ResponseError | Failure
+
+MAX_EXCHANGES = 50
+"""Of the requests that have ended, so many are kept for people to look at."""
+
+
+class EndedCall(Struct, frozen=True):
+    """A request that has ended, and how: without its content."""
+
+    method: str
+    asked_at: float
+    seconds: float
+    end: Literal["answered", "failed", "given up"]
+
+
+class Call(Struct):
+    """One request under way."""
+
+    id: RequestId
+    method: str
+    asked_at: float
+    outcome: CallResult | None = None
+    ended: anyio.Event | None = None
+    """Made by who waits for it."""
+
+    def end(self, outcome: CallResult) -> None:
+        self.outcome = outcome
+        if self.ended is not None:
+            self.ended.set()
+
+
+class Calls:
+    def __init__(self) -> None:
+        self._waiting: dict[RequestId, Call] = {}
+        self.exchanges: deque[EndedCall] = deque(maxlen=MAX_EXCHANGES)
+        """The last ones that have ended, newest last."""
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __contains__(self, call: Call) -> bool:
+        return call.id in self._waiting
+
+    @property
+    def oldest(self) -> Call | None:
+        """The call that has waited longest."""
+        return next(iter(self._waiting.values()), None)
+
+    def begin(self, identifier: RequestId, method: str, now: float) -> Call:
+        call = self._waiting[identifier] = Call(identifier, method, now)
+        return call
+
+    def end(self, identifier: RequestId, outcome: CallResult) -> None:
+        """Settle a call; one that its caller gave up is not here any more, which is normal."""
+        call = self._waiting.pop(identifier, None)
+        if call is not None:
+            call.end(outcome)
+
+    def give_up(self, identifier: RequestId) -> None:
+        self._waiting.pop(identifier, None)
+
+    def note(self, call: Call, now: float) -> None:
+        """Remember how a call ended."""
+        answered = isinstance(call.outcome, Raw)
+        end = "answered" if answered else "given up" if call.outcome is None else "failed"
+        self.exchanges.append(EndedCall(call.method, call.asked_at, now - call.asked_at, end))
+
+    def end_all(self, outcome: Failure) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for call in waiting.values():
+            call.end(outcome)
+
+
+# --- The connection ---------------------------------------------------------------------------------------------------
 
 EXIT_GRACE_SECONDS = 0.5
 """Between the end of a server's output and its exit status: a crash needs milliseconds; one that closed its output and
@@ -69,6 +147,7 @@ class Connection:
         queue = SendQueue(MAX_UNSENT_BYTES, process.send_now)
         self._channel = RpcChannel(self._dispatch, self._overflowed, queue=queue, hear=self._hear, say=self._say)
         self._calls = Calls()
+        self.exchanges = self._calls.exchanges
         self._lifecycle = Lifecycle()
         # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
         self._tasks = anyio.CancelScope(shield=True)
@@ -93,11 +172,6 @@ class Connection:
     def waiting(self) -> int:
         """How many requests wait for their answer."""
         return len(self._calls)
-
-    @property
-    def exchanges(self) -> Sequence[EndedCall]:
-        """The last requests that have ended, newest last."""
-        return self._calls.exchanges
 
     @property
     def oldest_request(self) -> float | None:
@@ -303,3 +377,42 @@ def _how_it_ended(status: Exit | None, what: str) -> str:
         guess = " (possibly out of memory)" if status.signal == 9 else ""
         return f"was killed by signal {status.signal}{guess}"
     return f"exited with code {status.code}"
+
+
+# --- The stop ladder: how a server is ended, rung by rung, each with its bound ----------------------------------------
+
+SHUTDOWN_SECONDS = 1.5
+EXIT_SECONDS = 0.5
+TERMINATE_SECONDS = 2.0
+"""The rungs of the stop ladder: `shutdown`, then `exit` and end of input, then SIGTERM, then SIGKILL."""
+
+STOP_SECONDS = SHUTDOWN_SECONDS + EXIT_SECONDS + TERMINATE_SECONDS + 1.0
+"""Bound of the whole ladder, which is shielded from cancellation: 5 s for any behaviour of the server."""
+
+
+async def walk_down(connection: Connection, process: Process) -> None:
+    """`shutdown`, then `exit` and end of input, then SIGTERM, then SIGKILL, until nothing of it is left."""
+    if connection.phase is Phase.RUNNING:
+        # A server that fails to shut down politely is ended all the same.
+        with contextlib.suppress(Failure):
+            await connection.call("shutdown", timeout=SHUTDOWN_SECONDS)
+    if connection.failure is None and await _left_after_exit(connection, process):
+        return
+    if connection.failure is None:
+        await process.terminate()
+        with anyio.move_on_after(TERMINATE_SECONDS):
+            await process.wait()
+            return
+    await process.kill()
+    await process.wait()
+
+
+async def _left_after_exit(connection: Connection, process: Process) -> bool:
+    connection.notify("exit")
+    with anyio.move_on_after(EXIT_SECONDS):
+        await connection.flush()
+        # Several servers stay until their input ends, whatever `exit` says.
+        await process.close_input()
+        await process.wait()
+        return True
+    return False

@@ -18,11 +18,9 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import Raw, Struct
 
-from pilotfish.client.calls import Call, EndedCall
-from pilotfish.client.connection import Connection
+from pilotfish.client.connection import STOP_SECONDS, Call, Connection, walk_down
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
 from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer_request, take_notification
-from pilotfish.client.ladder import STOP_SECONDS, walk_down
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
@@ -47,8 +45,7 @@ from pilotfish.protocol.wire import (
     WorkspaceDocumentDiagnosticReport,
     WorkspaceFolder,
 )
-from pilotfish.servers.inputs import InputEvidence
-from pilotfish.servers.spec import OnDemand, Relay
+from pilotfish.servers.spec import Relay
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Process, Spawner
 from pilotfish.system.tasks import owned_tasks, side_by_side
@@ -87,6 +84,12 @@ class Session:
     def __init__(self, options: SessionOptions, process: Process, relays: TaskGroup) -> None:
         self.server = options.server
         self.root = options.root
+        self.pid = process.pid
+        self.held = process.held
+        """What the system holds it to, because its workspace is not trusted."""
+        self.inputs = options.inputs
+        self.on_demand = options.on_demand
+        self.request_seconds = options.request_seconds
         self.capabilities = Capabilities()
         self.reports = Reports()
         self.readiness = Readiness()
@@ -116,15 +119,8 @@ class Session:
         )
         scene = Scene(server=options.server, root=options.root)
         self._connection = Connection(process, scene, answer=self._answer, take=self._take, tap=options.tap)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def held(self) -> tuple[str, ...]:
-        """What the system holds it to, because its workspace is not trusted."""
-        return self._process.held
+        self.exchanges = self._connection.exchanges
+        """The last requests that have ended, newest last."""
 
     @property
     def phase(self) -> Phase:
@@ -141,23 +137,8 @@ class Session:
         return self._connection.hung_up
 
     @property
-    def inputs(self) -> InputEvidence | None:
-        """What it reads besides sources, as it was before its start."""
-        return self._options.inputs
-
-    @property
-    def on_demand(self) -> OnDemand | None:
-        """The command by which it is asked what the protocol has no request for."""
-        return self._options.on_demand
-
-    @property
     def waiting(self) -> int:
         return self._connection.waiting
-
-    @property
-    def exchanges(self) -> Sequence[EndedCall]:
-        """The last requests that have ended, newest last."""
-        return self._connection.exchanges
 
     @property
     def last_received(self) -> float:
@@ -171,14 +152,13 @@ class Session:
         return asked if asked is not None and self.last_received <= asked else None
 
     @property
-    def request_seconds(self) -> float:
-        return self._options.request_seconds
-
-    @property
     def documents(self) -> Documents:
         if self._documents is None:
             raise Unavailable(Code.SHUTTING_DOWN, f"{self.server} is not initialized", scene=self._connection.scene())
         return self._documents
+
+    def stderr_tail(self) -> tuple[str, ...]:
+        return self._process.stderr_tail()
 
     def messages(self) -> tuple[str, ...]:
         """The server's own log lines, newest last."""
@@ -193,9 +173,6 @@ class Session:
         """The log lines that came after so many, as far as they are kept."""
         count = min(self._inbox.logged - logged, len(self._inbox.messages))
         return self.messages()[-count:] if count > 0 else ()
-
-    def stderr_tail(self) -> tuple[str, ...]:
-        return self._process.stderr_tail()
 
     # --- Life ------------------------------------------------------------------------------------------------------
 
@@ -313,7 +290,7 @@ class Session:
         Raises `Unavailable(unsupported)` without asking when the server does not offer the method.
         """
         self._require(method, about)
-        deadline = current_time() + (timeout or self._options.request_seconds)
+        deadline = current_time() + (timeout or self.request_seconds)
         return await self._await_answer(self._connection.ask(method, params), params, deadline)
 
     async def request_all(
@@ -321,7 +298,7 @@ class Session:
     ) -> list[Raw]:
         """Send several requests at once, without a task for each; one that fails fails all. Raises as `request`."""
         self._require(method, None)
-        deadline = current_time() + (timeout or self._options.request_seconds)
+        deadline = current_time() + (timeout or self.request_seconds)
         calls = [self._connection.ask(method, params) for params in all_params]
         try:
             pairs = zip(calls, all_params, strict=True)

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -29,27 +29,18 @@ from pilotfish.config.schema import (
 from pilotfish.config.trust import Trust, Trusted
 from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
-from pilotfish.protocol.wire import Json
 
-OUR_OWN = frozenset({"timing", "restart", "withheld"})
+OUR_OWN = frozenset({"timeouts", "timing", "restart", "withheld"})
 """The fields of `ServerConfig` that the server's process never sees."""
 
 
-class ServerConfig(Struct, frozen=True):
-    """One server's entry. `command` is None when no file that we believe named one."""
+class ServerConfig(ServerEntry, frozen=True, kw_only=True):
+    """One server's entry, complete. `command` is empty when no file that we believe named one."""
 
     id: str
-    disabled: bool
-    command: tuple[str, ...] | None
-    extensions: tuple[str, ...]
-    env: Mapping[str, str]
-    initialization: Mapping[str, Json]
-    settings: Mapping[str, Json]
-    roots: tuple[str, ...]
-    language_id: Mapping[str, str]
-    watch: tuple[str, ...] | None
-    restart: RestartPolicy
+    restart: RestartPolicy = RestartPolicy.BACKOFF
     timing: TimingSettings
+    """Its own limits where it has some."""
     withheld: tuple[str, ...] = ()
     """What a project's file sets and is ignored for want of trust, as paths below the entry."""
 
@@ -141,21 +132,13 @@ def _server(
     server: str, entry: ServerEntry, general: TimingSettings, merged: Merged, about: Circumstances
 ) -> ServerConfig:
     by_host = HOST_RESTART.get(about.host, RestartPolicy.BACKOFF)
-    return ServerConfig(
-        id=server,
-        disabled=entry.disabled,
-        command=entry.command or None,
-        extensions=entry.extensions,
-        env=entry.env,
-        initialization=entry.initialization,
-        settings=entry.settings,
-        roots=entry.roots,
-        language_id=entry.language_id,
-        watch=entry.watch or None,
-        restart=by_host if entry.restart is UNSET else entry.restart,
-        timing=_server_timing(server, entry.timeouts, general, merged),
-        withheld=tuple(path_text(gated.path) for gated in about.withheld if gated.server == server),
-    )
+    own: dict[str, Any] = {
+        "id": server,
+        "restart": by_host if entry.restart is UNSET else entry.restart,
+        "timing": _server_timing(server, entry.timeouts, general, merged),
+        "withheld": tuple(path_text(gated.path) for gated in about.withheld if gated.server == server),
+    }
+    return ServerConfig(**{**asdict(entry), **own})
 
 
 def _server_timing(server: str, own: TimingSettings, general: TimingSettings, merged: Merged) -> TimingSettings:

@@ -7,9 +7,11 @@ project's (T3, T29). FIFOs, devices and folders are refused by their type, befor
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 import stat
+import struct
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -89,10 +91,8 @@ class WorkspaceFiles:
             os.close(descriptor)
 
     def incarnation(self) -> str | None:
-        """What tells it from a folder that is created later under the same name; see `system.incarnation`."""
-        from pilotfish.system.incarnation import incarnation  # only where something was approved
-
-        return incarnation(self.descriptor)
+        """What tells it from a folder that is created later under the same name; None where nothing does."""
+        return " ".join(filter(None, (_birth(self.descriptor), _generation(self.descriptor)))) or None
 
 
 @contextmanager
@@ -181,3 +181,43 @@ def _tampering(status: os.stat_result) -> str | None:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+# --- A folder, and a later one with the same name and inode -----------------------------------------------------------
+
+# File systems give out an inode again at once (T50). The birth time and the generation of the inode, as far as the file
+# system has them. Neither can be set by who may write the folder. Both, because two folders may be born in one tick of
+# an older kernel's clock.
+
+AT_EMPTY_PATH = 0x1000
+STATX_BTIME = 0x800
+STATX_SIZE = 256
+MASK, BIRTH = 0, 0x50
+"""Where `struct statx` has what it holds, and the birth time."""
+
+FS_IOC_GETVERSION = 0x80087601
+
+
+def _birth(descriptor: int) -> str | None:
+    import ctypes  # only where something was approved
+
+    status = os.fstat(descriptor)
+    if (born := getattr(status, "st_birthtime_ns", None) or getattr(status, "st_birthtime", None)) is not None:
+        return f"born {born}"
+    call = getattr(ctypes.CDLL(None), "statx", None)
+    if call is None:
+        return None
+    buffer = ctypes.create_string_buffer(STATX_SIZE)
+    if call(descriptor, b"", AT_EMPTY_PATH, STATX_BTIME, buffer) != 0:
+        return None
+    (held,) = struct.unpack_from("=I", buffer, MASK)
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, BIRTH)
+    return f"born {seconds}.{nanoseconds:09}" if held & STATX_BTIME else None
+
+
+def _generation(descriptor: int) -> str | None:
+    try:
+        (number,) = struct.unpack("=L", fcntl.ioctl(descriptor, FS_IOC_GETVERSION, bytes(8))[:4])
+    except OSError:
+        return None
+    return f"generation {number}" if number else None

@@ -140,16 +140,12 @@ def deciding_files(places: Places) -> tuple[AbsPath, ...]:
 
 def territory_of(folder: AbsPath) -> Territory:
     """The repository of a real folder, by the names above it alone: nothing below it is read."""
-    candidate = folder
-    while True:
+    for candidate in map(AbsPath, ancestors(folder, "/")):
         with suppress(OSError):
             status = os.lstat(os.path.join(candidate, ".git"))
             if not is_foreign(status):
                 return Territory(folder, candidate, is_linked=not stat.S_ISDIR(status.st_mode))
-        above = AbsPath(os.path.dirname(candidate))
-        if above == candidate:
-            return Territory(folder, folder)
-        candidate = above
+    return Territory(folder, folder)
 
 
 def inner_repository(folder: AbsPath, workspace: AbsPath) -> AbsPath | None:

@@ -6,11 +6,9 @@ inside and is checked. The folder must be ours and closed to everybody else (070
 is not does not count. Records appear and disappear whole: written beside, flushed, then renamed.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Mapping
 from typing import Any
@@ -20,6 +18,7 @@ from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.system.ownership import make_private_folders
+from pilotfish.system.regular_files import replace_file
 
 VERSION = 2
 """1 did not know when the folder was created, and hashed fewer files: such a record does not count any more."""
@@ -81,19 +80,8 @@ def write_pin(folder: AbsPath, pin: Pin) -> None:
     """Store `pin`, replacing the record of the same folder; raises `BadPin` when the store is not private."""
     make_private_folders(folder)
     _check_private(os.lstat(folder), folder, stat.S_ISDIR)
-    target = pin_file(folder, AbsPath(pin.path))
-    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-            json.dump(msgspec.structs.asdict(pin), stream, indent=2)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.rename(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):  # the rename may have happened already
-            os.unlink(temporary)
-        raise
+    content = json.dumps(msgspec.structs.asdict(pin), indent=2).encode()
+    replace_file(pin_file(folder, AbsPath(pin.path)), content, 0o600)
     _sync_folder(folder)
 
 

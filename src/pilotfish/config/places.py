@@ -2,7 +2,7 @@
 
 The folders are decided from the environment once, by the composition root. Of the files, ours come first; only where
 there is none is another host's read: of the user, the one of the host that is asking; of a project, the first that
-says something about language servers. `config.foreign` knows what is in them.
+says something about language servers. `config.sheets` knows what is in them.
 """
 
 import os

@@ -11,8 +11,8 @@ as a project) is never trusted, because who may edit it may edit those.
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
-from typing import assert_never
 
 from msgspec import Struct, field
 
@@ -20,7 +20,7 @@ from pilotfish.config.files import WorkspaceFiles
 from pilotfish.config.gate import Split
 from pilotfish.config.host_trust import read_host_trust
 from pilotfish.config.named_files import TooManyNames, named_files
-from pilotfish.config.pins import BadPin, Pin, read_pin
+from pilotfish.config.pins import BadPin, Pin, read_pin, remove_pin, write_pin
 from pilotfish.config.places import Places, user_files
 from pilotfish.config.problems import shown
 from pilotfish.config.schema import ProjectConfigPolicy, SecuritySettings
@@ -77,31 +77,8 @@ def approved_files(trust: Trust) -> tuple[str, ...]:
             return ()
 
 
-class Open(Struct, frozen=True):
-    """The user trusts this folder, whatever it asks for."""
-
-    why: str
-
-
-class Pinned(Struct, frozen=True):
-    """The user approved what this folder asked for at that time."""
-
-    pin: Pin
-
-
-class Adopted(Struct, frozen=True):
-    """The user trusts this folder in a coding agent, which has not shown what it asks to run."""
-
-    why: str
-
-
-class Closed(Struct, frozen=True):
-    """The user's data does not trust this folder."""
-
-    why: str
-
-
-TrustGrant = Open | Pinned | Adopted | Closed
+TrustGrant = Trusted | Untrusted | Pin
+"""A verdict, or the record of what the user approved of this folder at that time."""
 
 
 class TrustOffer(Struct, frozen=True):
@@ -129,7 +106,7 @@ def read_grant(
     try:
         return _read_grant(workspace, security, places, host)
     except Exception as error:  # noqa: BLE001 -- whatever goes wrong while deciding means untrusted (TRUST-4)
-        return Closed(f"trust could not be decided: {error}")
+        return Untrusted(f"trust could not be decided: {error}")
 
 
 def find_obstacle(
@@ -168,20 +145,12 @@ def changed_files(approval: Approval, server: str, workspace: AbsPath, root: Abs
 
 def settle(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
     """The verdict; `offer` is called only where it matters."""
-    match grant:
-        case Open():
-            return Trusted(grant.why)
-        case Adopted():
-            return Trusted(grant.why, is_adopted=True)
-        case Closed():
-            return Untrusted(grant.why)
-        case Pinned():
-            try:
-                return _compare(grant.pin, offer())
-            except TooManyNames as error:
-                return Untrusted(f"what it asks to run cannot be checked: {error}")
-        case _:
-            assert_never(grant)
+    if not isinstance(grant, Pin):
+        return grant
+    try:
+        return _compare(grant, offer())
+    except TooManyNames as error:
+        return Untrusted(f"what it asks to run cannot be checked: {error}")
 
 
 def pin_of(workspace: WorkspaceFiles, offer: TrustOffer) -> Pin:
@@ -206,25 +175,25 @@ def _read_grant(
 ) -> TrustGrant:
     reason = find_obstacle(workspace, security, places, host)
     if security is None or reason is not None:
-        return Closed(reason or "")
+        return Untrusted(reason or "")
     if security.project_config_policy is ProjectConfigPolicy.ALWAYS:
-        return Open("security.projectConfigPolicy is always")
+        return Trusted("security.projectConfigPolicy is always")
     for entry in security.trusted_project_roots:
         if covers(entry, workspace.path, places.home):
-            return Open(f"security.trustedProjectRoots has {entry}")
+            return Trusted(f"security.trustedProjectRoots has {entry}")
     pin = read_pin(places.pins, workspace.path)
     if pin is None:
         return _adopted(workspace, security, places)
     if (pin.device, pin.inode, pin.incarnation) != (workspace.device, workspace.inode, workspace.incarnation()):
-        return Closed("the folder that was trusted has been replaced by another one of the same name")
-    return Pinned(pin)
+        return Untrusted("the folder that was trusted has been replaced by another one of the same name")
+    return pin
 
 
 def _adopted(workspace: WorkspaceFiles, security: SecuritySettings, places: Places) -> TrustGrant:
     said = read_host_trust(workspace.path, places) if security.host_trust else None
     if said is None:
-        return Closed("you have not trusted this workspace")
-    return Adopted(said.why) if said.trusted else Closed(said.why)
+        return Untrusted("you have not trusted this workspace")
+    return Trusted(said.why, is_adopted=True) if said.trusted else Untrusted(said.why)
 
 
 def _compare(pin: Pin, offer: TrustOffer) -> Trust:
@@ -255,3 +224,30 @@ def _difference(name: str, before: Json, after: Json) -> list[str]:
 
 def _canonical(value: Json) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+# --- What a terminal has shown ----------------------------------------------------------------------------------------
+
+# `pilotfish trust --hash` approves nothing else (T51). One private file for each workspace, in the form of a record of
+# approval: what was shown, of which folder. It grants nothing by itself.
+
+
+def remember_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer) -> None:
+    """Keep that a person was shown `offer`; raises `BadPin` or `OSError` when that cannot be kept."""
+    write_pin(_folder(places), pin_of(workspace, offer))
+
+
+def was_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer) -> bool:
+    """Whether a person was shown exactly this, of exactly this folder."""
+    try:
+        return read_pin(_folder(places), workspace.path) == pin_of(workspace, offer)
+    except (BadPin, OSError):
+        return False
+
+
+def forget_shown(places: Places, workspace: AbsPath) -> None:
+    remove_pin(_folder(places), workspace)
+
+
+def _folder(places: Places) -> AbsPath:
+    return AbsPath(os.path.join(places.state, "shown"))

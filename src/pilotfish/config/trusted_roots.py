@@ -12,8 +12,7 @@ import sys
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.protocol.glob_regex import BadGlob
-from pilotfish.protocol.globs import lsp_glob
+from pilotfish.protocol.globs import BadGlob, lsp_glob
 
 GLOB = re.compile(r"[*?\[\]{}]|[@!+]\(")
 """What makes an entry a glob. Brackets and braces that a folder really has in its name must be matched by a glob."""

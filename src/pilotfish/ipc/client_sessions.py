@@ -21,8 +21,8 @@ from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession, Variables
 from pilotfish.system.clock import current_time
+from pilotfish.system.ownership import top_of
 from pilotfish.system.tasks import owned_tasks
-from pilotfish.system.worktree import top_of
 
 MAX_SESSIONS = 256
 """Far more than one person's agents need; more is a program that leaks sessions."""

@@ -232,8 +232,8 @@ class Workspace:
         Nothing is written here: `jobs` copies of the workspace have servers of their own. `worst` is the least severity
         that counts.
         """
+        from pilotfish.batch.engine import LocalEngine
         from pilotfish.batch.judge import JudgeSettings
-        from pilotfish.batch.local import LocalEngine
         from pilotfish.batch.patches import each
 
         workspace = self._service.workspaces.of(self._client)

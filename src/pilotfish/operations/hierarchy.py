@@ -6,14 +6,14 @@ the same run goes back as the very bytes that came.
 
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, convert
+from msgspec.structs import asdict, replace
 
-from pilotfish.api.answers import Edge, HierarchyItem, ItemReference, Point, Span
-from pilotfish.operations.lenient import one_or_many
+from pilotfish.api.answers import Edge, HierarchyItem, ItemReference
 from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, Spot, View
+from pilotfish.operations.results import Reading, Spot, View, one_or_many
 from pilotfish.protocol.codec import Malformed, decode, decode_items
-from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WirePosition, WireRange
+from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WireRange
 
 
 class FoundItem(Struct, frozen=True):
@@ -35,19 +35,8 @@ class FoundItem(Struct, frozen=True):
         return self.item.name
 
     def resolved(self, view: View) -> HierarchyItem:
-        item = self.item
-        return HierarchyItem(
-            name=item.name,
-            uri=item.uri,
-            range=_span(item.range),
-            selection_range=_span(item.selection_range),
-            kind=item.kind,
-            detail=item.detail,
-            tags=None if item.tags is None else tuple(item.tags),
-            data=item.data,
-            server=view.server,
-            location=view.location(self.spot),
-        )
+        item = replace(convert(self.item, ItemReference, from_attributes=True), server=view.server)
+        return HierarchyItem(**asdict(item), location=view.location(self.spot))
 
 
 class FoundEdge(Struct, frozen=True):
@@ -91,18 +80,7 @@ def read_outgoing(raw: Raw, asked: RequestContext) -> Reading[FoundEdge]:
 
 def protocol_item(item: Raw | ItemReference) -> object:
     """The item as the protocol has it: what the server gave, and nothing of ours."""
-    if not isinstance(item, ItemReference):
-        return item
-    return WireHierarchyItem(
-        name=item.name,
-        kind=item.kind,
-        uri=item.uri,
-        range=_wire_range(item.range),
-        selection_range=_wire_range(item.selection_range),
-        detail=item.detail,
-        tags=None if item.tags is None else list(item.tags),
-        data=item.data,
-    )
+    return convert(item, WireHierarchyItem, from_attributes=True) if isinstance(item, ItemReference) else item
 
 
 _End = tuple[Raw | UnsetType, str | None]
@@ -142,14 +120,3 @@ def _item(raw: Raw) -> FoundItem | None:
         return FoundItem(raw, decode(raw, WireHierarchyItem))
     except Malformed:
         return None
-
-
-def _span(range_: WireRange) -> Span:
-    start, end = range_.start, range_.end
-    return Span(Point(start.line, start.character), Point(end.line, end.character))
-
-
-def _wire_range(span: Span) -> WireRange:
-    return WireRange(
-        WirePosition(span.start.line, span.start.character), WirePosition(span.end.line, span.end.character)
-    )

@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from pilotfish.api.answers import Location, Symbol
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
-from pilotfish.operations.outlines.enclosing import is_within_function, with_containers
+from pilotfish.operations.outlines import is_within_function, with_containers
 from pilotfish.operations.symbol_names import names_of
 from pilotfish.operations.tokens import main_name, occurrences
 from pilotfish.protocol.positions import Text
@@ -135,7 +136,7 @@ def assigned_members(text: Text, path: str, name: Name, symbols: Sequence[Symbol
         match = pattern.match(text.line(line))
         if match is not None and line + 1 not in listed:
             place = Range(Position(line, match.start(1)), Position(line, match.end(1)))
-            found.append(_member(_location(place, path), name.parts[-1]))
+            found.append(Symbol(**asdict(_location(place, path)), name=name.parts[-1], kind="property"))
     return found
 
 
@@ -235,24 +236,17 @@ def _file_parts(path: str) -> tuple[str, ...]:
 
 
 def _preferred(name: Name, fitting: list[_Entry]) -> list[_Entry]:
-    for rule in (_is_whole(name), _is_declaration, _is_not_local):
-        fitting = [entry for entry in fitting if rule(entry)] or fitting
+    fitting = [entry for entry in fitting if entry.own == name.parts] or fitting
+    fitting = [entry for entry in fitting if _is_declaration(entry)] or fitting
+    fitting = [entry for entry in fitting if not entry.local] or fitting
     # `app.get = function get` is two symbols to some servers: the member is the one that others use.
     return list({(entry.symbol.path, entry.symbol.line, entry.own): entry for entry in reversed(fitting)}.values())[
         ::-1
     ]
 
 
-def _is_whole(name: Name) -> Callable[[_Entry], bool]:
-    return lambda entry: entry.own == name.parts
-
-
 def _is_declaration(entry: _Entry) -> bool:
     return entry.symbol.kind not in _ADDITIONS and not _IMPLEMENTATION.match(entry.symbol.name)
-
-
-def _is_not_local(entry: _Entry) -> bool:
-    return not entry.local
 
 
 def _chosen(said: str, index: int | None, named: Sequence[tuple[str, Location]]) -> SymbolLookup:
@@ -287,19 +281,6 @@ def _location(range_: Range, path: str) -> Location:
         character=range_.start.character + 1,
         end_line=line,
         end_character=range_.end.character + 1,
-    )
-
-
-def _member(location: Location, name: str) -> Symbol:
-    at = location
-    return Symbol(
-        path=at.path,
-        line=at.line,
-        character=at.character,
-        end_line=at.end_line,
-        end_character=at.end_character,
-        name=name,
-        kind="property",
     )
 
 

@@ -13,16 +13,15 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from html import unescape
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 
 from pilotfish.api.answers import Extent, Hover, Item, Location, Signature
 from pilotfish.model import AbsPath, Encoding, Position, Range
-from pilotfish.operations.lenient import one_or_many, one_or_none, text_of, texts_of
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.paths import is_inside, shown_path
-from pilotfish.protocol.codec import decode_items
+from pilotfish.protocol.codec import Items, decode, decode_items, items, member
 from pilotfish.protocol.notebooks import cell_at, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of
@@ -336,3 +335,54 @@ def _parameter(parameter: WireParameter, label: str) -> str:
             return label.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le", "ignore")
         case _:
             return ""
+
+
+# --- Shapes that many answers share: one or many, and text in its several historic forms ------------------------------
+
+T = TypeVar("T")
+
+
+def is_null(raw: Raw) -> bool:
+    return _start(raw) == b"null"
+
+
+def is_string(raw: Raw) -> bool:
+    return _start(raw).startswith(b'"')
+
+
+def one_or_many(raw: Raw, shape: type[T]) -> Items[T]:
+    """Read `shape | shape[] | null`, item by item; raises `Malformed` when it is none of these."""
+    if _start(raw).startswith(b"{"):
+        return Items((decode(raw, shape),))
+    return decode_items(raw, shape)
+
+
+def one_or_none(raw: Raw, shape: type[T]) -> T | None:
+    """Read `shape | null`."""
+    return None if is_null(raw) else decode(raw, shape)
+
+
+def texts_of(contents: Any) -> tuple[str, ...]:
+    """Read `MarkupContent | MarkedString | MarkedString[]`: each piece as text, code in fences, blank ones left out."""
+    pieces = items(contents) or (contents,)
+    return tuple(text for text in map(_text, pieces) if text.strip())
+
+
+def text_of(documentation: Any) -> str | None:
+    """Read `string | MarkupContent`, absent or not."""
+    return "\n\n".join(texts_of(documentation)) or None
+
+
+def _start(raw: Raw) -> bytes:
+    """Enough of a value to tell its kind; the rest may be megabytes."""
+    return bytes(memoryview(raw)[:8]).strip()
+
+
+def _text(piece: Any) -> str:
+    if isinstance(piece, str):
+        return piece.strip("\r\n")
+    value, language = member(piece, "value"), member(piece, "language")
+    if not isinstance(value, str):
+        return ""
+    value = value.strip("\r\n")
+    return f"```{language}\n{value}\n```" if isinstance(language, str) and value.strip() else value

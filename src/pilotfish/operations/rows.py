@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from pilotfish.api.answers import (
     Action,
+    Answer,
     Changes,
     Diagnostic,
     Edge,
@@ -30,10 +32,9 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.operations.actions import read_actions
 from pilotfish.operations.form_fields import AT, NOTHING, PLACE, QuestionForm
 from pilotfish.operations.hierarchy import protocol_item, read_incoming, read_items, read_outgoing
-from pilotfish.operations.outlines.kinds import of_kinds, outline
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult, read_hover, read_locations, read_signatures
-from pilotfish.operations.symbols import read_document_symbols, read_workspace_symbols
+from pilotfish.operations.symbols import of_kinds, outline, read_document_symbols, read_workspace_symbols
 from pilotfish.protocol.wire import Raw, TextDocumentIdentifier, TextDocumentPositionParams
 
 _INVOKED = 1
@@ -444,3 +445,14 @@ def request_of(operation: Operation) -> Request:
     request = ROWS[operation].request
     assert request is not None
     return request
+
+
+# --- Answers read back from JSON, by a program that shows what another process answered -------------------------------
+
+
+def answer_of(plain: Mapping[str, Any]) -> Answer[Any]:
+    """Raises `msgspec.ValidationError`: for an answer that lies about its state, too."""
+    return msgspec.convert(plain, Answer[_DATA.get(str(plain.get("operation")), Any)])
+
+
+_DATA: Mapping[str, Any] = {operation: row.data for operation, row in ROWS.items()}

@@ -162,8 +162,7 @@ def _value(tool: OperationTool, name: str, value: object) -> object:
         case "string":
             return _string(name, value)
         case "integer":
-            clamps = tool.dialect.clamps_lines and name == "line"
-            return _count(value) if name == "offset" else _number(value, _first_of(tool, name), clamps=clamps)
+            return _number(tool, name, value)
         case "boolean":
             if not isinstance(value, bool):
                 raise _Wrong(f"must be true or false, not {_shown(value)}")
@@ -184,25 +183,16 @@ def _string(name: str, value: object) -> str:
     return value
 
 
-def _number(value: object, first: int, *, clamps: bool = False) -> int:
-    """A whole number from `first`, as one from 1."""
+def _number(tool: OperationTool, name: str, value: object) -> int:
+    """A whole number, as a question has it: an offset from 0, all others from 1."""
+    lowest = {"offset": 0, "character": tool.dialect.first_character}.get(name, 1)
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
-    if clamps and isinstance(value, int) and not isinstance(value, bool):
-        value = max(value, first)
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != value // 1 or value < first:
-        raise _Wrong(f"must be a whole number from {first}, not {_shown(value)}")
-    return int(value) + 1 - first
-
-
-def _first_of(tool: OperationTool, name: str) -> int:
-    """The lowest number that a field takes."""
-    return tool.dialect.first_character if name == "character" else 0 if name == "offset" else 1
-
-
-def _count(value: object) -> int:
-    """A whole number from 0, as it is."""
-    return _number(value, 0) - 1
+    if tool.dialect.clamps_lines and name == "line" and isinstance(value, int) and not isinstance(value, bool):
+        value = max(value, lowest)
+    if not isinstance(value, int | float) or isinstance(value, bool) or value != value // 1 or value < lowest:
+        raise _Wrong(f"must be a whole number from {lowest}, not {_shown(value)}")
+    return int(value) if name == "offset" else int(value) + 1 - lowest
 
 
 def _item(value: object) -> ItemReference:

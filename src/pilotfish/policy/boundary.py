@@ -20,8 +20,8 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import below, is_dependency, is_inside, is_library
 from pilotfish.policy.openat import open_beneath
 from pilotfish.policy.protected import protected
+from pilotfish.system.ownership import top_of
 from pilotfish.system.real_path import real_path
-from pilotfish.system.worktree import top_of
 
 MAX_PATH = 4_096
 """What Linux takes as a path."""

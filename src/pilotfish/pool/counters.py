@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct, field
 
-from pilotfish.errors import Code, Failure
+from pilotfish.errors import Code
 from pilotfish.system.clock import current_time
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -76,12 +76,6 @@ class Counters(Struct):
         if samples is None:
             samples = self.operations[operation] = Samples()
         samples.add(seconds)
-
-    def add_start(self, server: str) -> None:
-        self.starts[server] += 1
-
-    def add_failure(self, server: str, failure: Failure) -> None:
-        self.failures[server, failure.code] += 1
 
     def add_check(self, server: str, *, seconds: float, found: int, timed_out: bool) -> None:
         """One check of one file by one server."""

@@ -5,6 +5,7 @@ A key has one entry from the first moment, so a hundred demands at once make one
 """
 
 import logging
+import math
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -24,7 +25,6 @@ from pilotfish.errors import Bug, Code, Failure
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
-from pilotfish.pool.monitor import Monitor
 from pilotfish.pool.plan import (
     Broken,
     Demand,
@@ -34,6 +34,7 @@ from pilotfish.pool.plan import (
     Limits,
     Missing,
     Refuse,
+    Running,
     Start,
     Starting,
     Stopping,
@@ -41,7 +42,10 @@ from pilotfish.pool.plan import (
     WaitForRoom,
     Why,
     admission,
+    forgettable,
     has_room_to_spare,
+    next_upkeep,
+    upkeep,
 )
 from pilotfish.pool.sidecar import running_sidecar
 from pilotfish.protocol.codec import Malformed, decode
@@ -50,6 +54,118 @@ from pilotfish.servers.spec import Relay
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Spawner, Vitals
 from pilotfish.system.tasks import owned_tasks
+
+# --- What time alone changes: servers that no client uses, that use too much, or that hang ----------------------------
+
+# Nothing is polled: it sleeps until the plan says that something may be due, and a question moves that forward only
+# when it is due sooner than anything else.
+
+SUSPICION_SECONDS = 3.0
+"""A request of this age, to a server that has sent nothing since, makes us check whether the server works at all."""
+
+SIGN_OF_LIFE_SECONDS = 2.0
+"""How long a suspected server may use no processor time before it counts as hung."""
+
+IDLE_CPU_SECONDS = 0.01
+"""Less processor time than this over `SIGN_OF_LIFE_SECONDS` counts as idle: timers alone cost that much."""
+
+MEASURE_SECONDS = 30.0
+"""How often the memory of running servers is measured while a budget is set."""
+
+
+class Monitor:
+    def __init__(
+        self, entries: Mapping[Key, Entry], vitals: Vitals, limits: Limits, forget: Callable[[Key], None]
+    ) -> None:
+        self._entries = entries
+        self._forget = forget
+        self._vitals = vitals
+        self._limits = limits
+        self.sizes: dict[str, float] = {}
+        """The largest that a server of each id was, in MiB."""
+        self._woken = Pulse()
+        self._next_look = math.inf
+        self._suspects: dict[Key, tuple[float, float]] = {}
+        """Since when a server is suspected, and the processor time that it had used by then."""
+
+    def note_request(self, now: float) -> None:
+        """A request was sent: the server may turn out to hang on it."""
+        if now + SUSPICION_SECONDS < self._next_look:
+            self.look_again()
+
+    def look_again(self) -> None:
+        self._woken.notify()
+
+    async def watch(self) -> None:
+        while True:
+            now = current_time()
+            await self._stop_hung(now)
+            await self._measure()
+            slots = {key: entry.slot for key, entry in self._entries.items()}
+            for retire in upkeep(slots, self._limits, now):
+                self._entries[retire.key].stop(retire.why)
+            for key in forgettable(slots, self._limits, now):
+                self._forget(key)
+            self._next_look = self._due(now)
+            with anyio.CancelScope(deadline=self._next_look):
+                await self._woken.wait()
+
+    async def _stop_hung(self, now: float) -> None:
+        silent = {key: session for key, entry in self._entries.items() if (session := _silent(entry, now)) is not None}
+        self._suspects = {key: since for key, since in self._suspects.items() if key in silent}
+        for key, session in silent.items():
+            used = await self._vitals.cpu_seconds(session.pid)
+            if used is None:
+                continue
+            since, used_then = self._suspects.setdefault(key, (now, used))
+            if now - since < SIGN_OF_LIFE_SECONDS:
+                continue
+            if used - used_then < IDLE_CPU_SECONDS:
+                session.fail(f"has neither answered nor used the processor for {now - since + SUSPICION_SECONDS:.0f} s")
+            self._suspects[key] = (now, used)
+
+    async def _measure(self) -> None:
+        if not self.budgeted:
+            return
+        for entry in tuple(self._entries.values()):
+            await self.measure(entry)
+
+    async def measure(self, entry: Entry) -> None:
+        """Of a server that has answered, the size is what another one of its id is expected to need."""
+        if entry.session is None:
+            return
+        entry.set_memory(await self._vitals.memory_mib(entry.session.pid))
+        if entry.proven:
+            server = entry.key.server
+            self.sizes[server] = max(self.sizes.get(server, 0.0), entry.memory_mib or 0.0)
+
+    @property
+    def budgeted(self) -> bool:
+        return self._limits.memory_mib is not None or self._limits.memory_mib_per_server is not None
+
+    def _due(self, now: float) -> float:
+        slots = {key: entry.slot for key, entry in self._entries.items()}
+        due = [when for when in (next_upkeep(slots, self._limits),) if when is not None]
+        for key, entry in self._entries.items():
+            if key in self._suspects:
+                due.append(self._suspects[key][0] + SIGN_OF_LIFE_SECONDS)
+            elif entry.works:
+                due.append(now + SUSPICION_SECONDS)
+        if self.budgeted and any(isinstance(slot, Running) for slot in slots.values()):
+            due.append(now + MEASURE_SECONDS)
+        return min(due, default=math.inf)
+
+
+def _silent(entry: Entry, now: float) -> Session | None:
+    """The session, if it has owed an answer for long and sent nothing since; reported progress excuses it."""
+    session = entry.session
+    if session is None or session.readiness.busy:
+        return None
+    since = session.silent_since
+    return session if since is not None and now - since >= SUSPICION_SECONDS else None
+
+
+# --- The pool ---------------------------------------------------------------------------------------------------------
 
 logger = logging.getLogger(__name__)
 
@@ -256,7 +372,7 @@ class Pool:
         entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
         entry.recipe = recipe
         entry.start(now)
-        self.counters.add_start(recipe.key.server)
+        self.counters.starts[recipe.key.server] += 1
         self._tasks.start_soon(self._live, entry, recipe)
         return entry
 
@@ -284,7 +400,7 @@ class Pool:
             entry.mark_stopped(now)
             return
         logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
-        self.counters.add_failure(entry.key.server, failure)
+        self.counters.failures[entry.key.server, failure.code] += 1
         entry.mark_failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:

@@ -26,7 +26,7 @@ from msgspec import Raw, Struct
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.codec import Malformed, decode, decode_items, fields, items, member
 from pilotfish.protocol.documents import SyncKind, SyncOptions, save_options, sync_kind, sync_options
-from pilotfish.protocol.selectors import selects
+from pilotfish.protocol.globs import BadGlob, file_glob, slashed
 from pilotfish.protocol.watching import WatchRegistration, watch_registrations
 from pilotfish.protocol.wire import Json, Registration, RegistrationParams, Unregistration
 
@@ -111,17 +111,15 @@ class Capabilities:
         self.moves = 0
         """How often an offer came or went: as long as it stays the same, so does all that is offered."""
         self._by_method: dict[str, tuple[_Offer, ...]] = {}
-        self._indexed = self.moves
-        """The moves that `_by_method` knows of."""
-        self._watchers: tuple[WatchRegistration, ...] = ()
-        self._watchers_at = self.moves
+        """Every question asks for them, and they hardly ever change."""
+        self._watchers: tuple[WatchRegistration, ...] | None = None
         self.offer(offered or {})
 
     def offer(self, offered: dict[str, Any]) -> None:
         """Take in the `capabilities` of the answer to `initialize`."""
-        self.moves += 1
         self._answer = offered
         self._static = tuple(_static_offers(offered))
+        self._move()
 
     def register(self, params: Raw) -> None:
         """Take in `client/registerCapability`; raises `Malformed` only when it is not a list of registrations."""
@@ -176,10 +174,10 @@ class Capabilities:
 
     def watchers(self) -> tuple[WatchRegistration, ...]:
         """The files whose changes on disk the server wants to know of."""
-        if self._watchers_at != self.moves:
+        if self._watchers is None:
             found = self.options("workspace/didChangeWatchedFiles")
             watchers = (watcher for options in found for watcher in watch_registrations(options))
-            self._watchers, self._watchers_at = tuple(islice(watchers, MAX_WATCHERS)), self.moves
+            self._watchers = tuple(islice(watchers, MAX_WATCHERS))
         return self._watchers
 
     @property
@@ -188,18 +186,19 @@ class Capabilities:
         return self._answer.get("positionEncoding")
 
     def _offers(self, method: str, path: AbsPath | None, language_id: str | None) -> Iterator[_Offer]:
-        for offer in self._all_offers(method):
-            if path is None or selects(offer.options.get("documentSelector"), path, language_id):
-                yield offer
-
-    def _all_offers(self, method: str) -> tuple[_Offer, ...]:
-        """Static ones first. Every question asks for them, and they hardly ever change."""
-        if self._indexed != self.moves:
-            self._by_method, self._indexed = {}, self.moves
+        """Static ones first."""
         if method not in self._by_method:
             offers = (*self._static, *self._dynamic.values())
             self._by_method[method] = tuple(offer for offer in offers if offer.method == method)
-        return self._by_method[method]
+        for offer in self._by_method[method]:
+            if path is None or selects(offer.options.get("documentSelector"), path, language_id):
+                yield offer
+
+    def _move(self) -> None:
+        """An offer came or went: what was found of the others may not hold any more."""
+        self.moves += 1
+        self._by_method.clear()
+        self._watchers = None
 
     def _keep(self, offer: _Offer) -> None:
         key = offer.method, offer.id
@@ -207,20 +206,20 @@ class Capabilities:
             raise Malformed(f"{offer.method}: more than {MAX_REGISTRATIONS} registrations")
         if key in self._dynamic and offer.method == WATCHED_FILES:
             offer = _added(self._dynamic[key], offer)
-        self.moves += 1
         # Taken out first, so that what is registered again counts as the latest.
         self._dynamic.pop(key, None)
         self._dynamic[key] = offer
+        self._move()
 
     def _take_back(self, item: Unregistration) -> None:
         """By method and id; by id alone where nothing has both."""
         method = SPELLINGS.get(item.method, item.method)
         named = [offer for offer in (*self._static, *self._dynamic.values()) if offer.id == item.id]
         gone = [offer for offer in named if offer.method == method] or named
-        self.moves += 1
         self._static = tuple(offer for offer in self._static if offer not in gone)
         for offer in gone:
             self._dynamic.pop((offer.method, offer.id), None)
+        self._move()
 
 
 _SYNC_METHODS: Mapping[str, Callable[[SyncOptions], bool]] = {
@@ -357,3 +356,53 @@ _TEXT_DOCUMENT: dict[str, Json] = {
     "callHierarchy": _DYNAMIC,
     "typeHierarchy": _DYNAMIC,
 }
+
+
+# --- Which files an offer is about: document selectors and the filters of file operations -----------------------------
+
+# Lenient: a filter that is malformed or has a bad glob selects nothing, and the others beside it still count.
+# Every document here is a file, so a filter for another scheme, or for the cells of a notebook, selects nothing.
+
+SCHEMES = (None, "*", "file")
+
+
+def selects(selector: object, path: AbsPath, language_id: str | None) -> bool:
+    """Whether a `documentSelector` takes in this document. Null leaves it to us, and we ask about all that we route."""
+    if selector is None:
+        return True
+    return any(_filter_selects(item, path, language_id) for item in items(selector))
+
+
+def wants_file_operation(options: object, path: AbsPath, *, is_folder: bool) -> bool:
+    """Whether `FileOperationRegistrationOptions` take in this file or folder."""
+    return any(_operation_wanted(item, path, is_folder=is_folder) for item in items(member(options, "filters")))
+
+
+def _filter_selects(item: object, path: AbsPath, language_id: str | None) -> bool:
+    if isinstance(item, str):
+        # Before 3.0 a filter could be just the language.
+        item = {"language": item}
+    found = fields(item)
+    language, pattern = found.get("language"), found.get("pattern")
+    if "notebook" in found or not found.keys() & {"language", "scheme", "pattern"}:
+        return False
+    # A document that is not open has no language yet; we would not ask this server about one that it does not know.
+    spoken = language_id is None or language in (None, "*", language_id)
+    if found.get("scheme") not in SCHEMES or not spoken:
+        return False
+    return pattern is None or pattern == slashed(path) or _matches(pattern, path)
+
+
+def _operation_wanted(item: object, path: AbsPath, *, is_folder: bool) -> bool:
+    found = fields(item)
+    pattern = fields(found.get("pattern"))
+    if found.get("scheme") not in SCHEMES or pattern.get("matches") not in (None, "folder" if is_folder else "file"):
+        return False
+    return _matches(pattern.get("glob"), path, ignore_case=member(pattern, "options", "ignoreCase") is True)
+
+
+def _matches(pattern: object, path: AbsPath, *, ignore_case: bool = False) -> bool:
+    try:
+        return file_glob(pattern, ignore_case=ignore_case).matches(path)
+    except BadGlob:
+        return False

@@ -73,13 +73,9 @@ class Reports:
 
     def __init__(self) -> None:
         self._files: dict[AbsPath, dict[Channel, Report]] = {}
-        self._arrivals = 0
+        self.arrivals = 0
         self.refreshes = 0
         """How often the server said that its earlier pull answers may be old."""
-
-    @property
-    def arrivals(self) -> int:
-        return self._arrivals
 
     def of(self, path: AbsPath) -> Mapping[Channel, Report]:
         return self._files.get(path, {})
@@ -177,8 +173,8 @@ class Reports:
             del self._files[next(iter(self._files))]
 
     def _next(self) -> int:
-        self._arrivals += 1
-        return self._arrivals
+        self.arrivals += 1
+        return self.arrivals
 
 
 def diagnostics_of(

@@ -31,7 +31,6 @@ from pilotfish.protocol.wire import (
     DidSaveParams,
     TextDocumentIdentifier,
     TextDocumentItem,
-    VersionedTextDocumentIdentifier,
     Wire,
 )
 
@@ -170,7 +169,7 @@ class Documents:
         self._open[path] = changed
         if change is None:
             return ()
-        identifier = VersionedTextDocumentIdentifier(uri_of(path), changed.version)
+        identifier = TextDocumentIdentifier(uri_of(path), changed.version)
         return (Notification("textDocument/didChange", DidChangeParams(identifier, [change])),)
 
     def save(self, path: AbsPath) -> tuple[Notification, ...]:
@@ -236,7 +235,7 @@ class Documents:
 def changed_part(old: Text, new: str, encoding: Encoding) -> ContentChange:
     """The smallest single replacement that makes `new` of `old`, and never cuts a `\\r\\n` of either in two."""
     prefix = _common_prefix(old.string, new)
-    suffix = _common_suffix(old.string, new, min(len(old.string), len(new)) - prefix)
+    suffix = _common_prefix(old.string[prefix:][::-1], new[prefix:][::-1])
     if _cuts_line_ending(old.string, prefix) or _cuts_line_ending(new, prefix):
         prefix -= 1
     if _cuts_line_ending(old.string, len(old.string) - suffix) or _cuts_line_ending(new, len(new) - suffix):
@@ -254,18 +253,6 @@ def _common_prefix(one: str, other: str) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         if one.startswith(other[low:middle], low):
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_suffix(one: str, other: str, limit: int) -> int:
-    """How many characters, up to `limit`, both end with; found like the prefix."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one.endswith(other[len(other) - middle : len(other) - low], 0, len(one) - low):
             low = middle
         else:
             high = middle - 1

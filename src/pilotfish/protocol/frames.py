@@ -13,7 +13,6 @@ can have lied, may junk end anywhere, for programs that print a banner or a prog
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 
@@ -65,7 +64,8 @@ class FrameDecoder:
         self._missing = 0
         self._fault: tuple[Code, str] | None = None
         self._frames = 0
-        self._gap = _Gap(after=0)
+        self._gap_after = self._gap_size = 0
+        """The junk after that many messages."""
         self.junk_size = 0
         """Bytes that were no part of a message."""
 
@@ -144,21 +144,13 @@ class FrameDecoder:
 
     def _note(self, junk: bytes, frames: int) -> None:
         """Count what lies between messages; `frames` tells one gap from the next."""
-        if frames != self._gap.after:
-            self._gap = _Gap(after=frames)
-        self._gap.size += len(junk)
+        if frames != self._gap_after:
+            self._gap_after, self._gap_size = frames, 0
+        self._gap_size += len(junk)
         self.junk_size += len(junk)
         longest = max(map(len, junk.split(b"\n"))) if len(junk) > MAX_JUNK_LINE else 0
-        if self._gap.size > MAX_JUNK or longest > MAX_JUNK_LINE:
+        if self._gap_size > MAX_JUNK or longest > MAX_JUNK_LINE:
             raise _too_much_junk()
-
-
-@dataclass(slots=True)
-class _Gap:
-    """The junk after that many messages."""
-
-    after: int
-    size: int = 0
 
 
 def _begins_whole_header(data: bytes, start: int) -> bool:

@@ -32,7 +32,8 @@ class Readiness:
     def __init__(self) -> None:
         self._running: dict[int | str, str] = {}
         """The titles of work that has begun and not ended, by its token."""
-        self._quiescent: bool | None = None
+        self.quiescent: bool | None = None
+        """What `experimental/serverStatus` last said; None for a server that never says."""
         self.health: str | None = None
         """`ok`, `warning` or `error`: whether it can work, as `experimental/serverStatus` last said."""
         self.complaint: str | None = None
@@ -64,12 +65,7 @@ class Readiness:
 
     @property
     def busy(self) -> bool:
-        return bool(self._running) or self._quiescent is False
-
-    @property
-    def quiescent(self) -> bool | None:
-        """What `experimental/serverStatus` last said; None for a server that never says."""
-        return self._quiescent
+        return bool(self._running) or self.quiescent is False
 
     def running(self) -> tuple[str, ...]:
         """The titles of what it works on."""
@@ -148,7 +144,7 @@ class Readiness:
         quiescent, health = status.get("quiescent"), status.get("health")
         self.refusals += quiescent is False or health == "error"
         if isinstance(quiescent, bool):
-            self._quiescent = quiescent
+            self.quiescent = quiescent
         if isinstance(health, str):
             self.health = health
             message = status.get("message")

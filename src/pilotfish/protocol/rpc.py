@@ -16,9 +16,7 @@ Longer than most modules here because the closed union of events stands beside t
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from types import MappingProxyType
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -162,29 +160,13 @@ class Peer:
     def __init__(self) -> None:
         self._next_id = 0
         self._closed = False
-        self._waiting: dict[RequestId, str] = {}
-        self._abandoned: dict[RequestId, str] = {}
-        self._owed: dict[RequestId, str] = {}
-        self._dropped: Counter[DropReason] = Counter()
-
-    @property
-    def pending(self) -> int:
-        """How many of our requests wait for their answer."""
-        return len(self._waiting)
-
-    @property
-    def abandoned(self) -> int:
-        """How many of our requests were cancelled and have not been answered since."""
-        return len(self._abandoned)
-
-    @property
-    def unanswered(self) -> Mapping[RequestId, str]:
+        self.waiting: dict[RequestId, str] = {}
+        """Our requests that wait for their answer, with their methods."""
+        self.abandoned: dict[RequestId, str] = {}
+        """Those that were cancelled and have not been answered since."""
+        self.owed: dict[RequestId, str] = {}
         """The requests that we received and owe a reply, with their methods, oldest first."""
-        return MappingProxyType(self._owed)
-
-    @property
-    def dropped(self) -> Mapping[DropReason, int]:
-        return MappingProxyType(self._dropped)
+        self.dropped: Counter[DropReason] = Counter()
 
     def request(self, method: str, params: object = UNSET) -> Outgoing:
         if self._closed:
@@ -192,7 +174,7 @@ class Peer:
         identifier = self._next_id
         data = _message({"id": identifier, "method": method}, "params", params)
         self._next_id += 1
-        self._waiting[identifier] = method
+        self.waiting[identifier] = method
         return Outgoing(identifier, data)
 
     def notify(self, method: str, params: object = UNSET) -> bytes:
@@ -210,25 +192,25 @@ class Peer:
 
         The id stays known until the answer comes, which is then dropped, or until `forget`.
         """
-        method = self._waiting.pop(identifier, None)
+        method = self.waiting.pop(identifier, None)
         if method is None:
             return None
-        self._abandoned[identifier] = method
+        self.abandoned[identifier] = method
         return self.notify(CANCEL, CancelParams(identifier))
 
     def forget(self, identifier: RequestId) -> bool:
         """Give up an id for good, because its request never left or its answer is overdue; False if it was settled."""
-        known = identifier in self._abandoned or identifier in self._waiting
-        self._abandoned.pop(identifier, None)
-        self._waiting.pop(identifier, None)
+        known = identifier in self.abandoned or identifier in self.waiting
+        self.abandoned.pop(identifier, None)
+        self.waiting.pop(identifier, None)
         return known
 
     def close(self) -> None:
         """The connection has ended: nothing is waited for or owed, and no more requests are made."""
         self._closed = True
-        self._waiting.clear()
-        self._abandoned.clear()
-        self._owed.clear()
+        self.waiting.clear()
+        self.abandoned.clear()
+        self.owed.clear()
 
     def receive(self, body: bytes) -> Event:
         return self.accept(decode_message(body))
@@ -247,19 +229,19 @@ class Peer:
         return Notified(message.method, params)
 
     def _settled(self, identifier: RequestId, member: str, value: object) -> bytes:
-        if identifier not in self._owed:
+        if identifier not in self.owed:
             raise Bug(f"a reply to {identifier!r}, which is not owed one")
         # First the bytes: a result that cannot be encoded leaves the reply owed, so that `fail` can follow.
         data = _message({"id": identifier}, member, value)
-        del self._owed[identifier]
+        del self.owed[identifier]
         return data
 
     def _request(self, identifier: RequestId | None, method: str, params: Raw) -> Event:
         if identifier is None or not _is_valid(identifier):
             return self._drop(DropReason.INVALID_ID, f"{method} with the id {identifier!r}")
-        if identifier in self._owed:
+        if identifier in self.owed:
             return self._drop(DropReason.DUPLICATE_REQUEST, f"{method} with the id {identifier!r}")
-        self._owed[identifier] = method
+        self.owed[identifier] = method
         return Requested(identifier, method, params)
 
     def _cancellation(self, params: Raw) -> Event:
@@ -267,7 +249,7 @@ class Peer:
             identifier = decode(params, CancelParams).id
         except Malformed as malformed:
             return self._drop(DropReason.INVALID_ID, str(malformed))
-        method = self._owed.get(identifier)
+        method = self.owed.get(identifier)
         if method is None:
             return self._drop(DropReason.UNKNOWN_CANCEL, f"id {identifier!r}")
         return CancelRequested(identifier, method)
@@ -276,7 +258,7 @@ class Peer:
         identifier, error = message.id, message.error
         if identifier is UNSET or identifier is None:
             return self._unaddressed(message)
-        method = self._waiting.pop(identifier, None)
+        method = self.waiting.pop(identifier, None)
         if method is None:
             return self._drop_response(identifier)
         if error is not UNSET and error != NULL:
@@ -293,17 +275,17 @@ class Peer:
     def _unreadable(self, message: Unreadable) -> Event:
         if message.id is None:
             return self._drop(message.reason, message.detail)
-        method = self._waiting.pop(message.id, None)
+        method = self.waiting.pop(message.id, None)
         if method is None:
             return self._drop_response(message.id)
         return _unusable(message.id, method, f"the response cannot be read: {message.detail}")
 
     def _drop_response(self, identifier: RequestId) -> Dropped:
-        late = self._abandoned.pop(identifier, None)
+        late = self.abandoned.pop(identifier, None)
         return self._drop(DropReason.LATE if late is not None else DropReason.UNKNOWN_ID, f"id {identifier!r}")
 
     def _drop(self, reason: DropReason, detail: str) -> Dropped:
-        self._dropped[reason] += 1
+        self.dropped[reason] += 1
         return Dropped(reason, detail[:MAX_DETAIL])
 
 

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import fields, items, member
-from pilotfish.protocol.glob_regex import BadGlob
-from pilotfish.protocol.globs import FileGlob, file_glob, path_below
+from pilotfish.protocol.globs import BadGlob, FileGlob, file_glob, path_below
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import DidChangeWatchedFilesParams, FileEvent
 

@@ -71,15 +71,8 @@ class WireLocation(Wire, frozen=True):
 
 
 class TextDocumentIdentifier(Wire, frozen=True):
-    uri: str
+    """Of a document that changes the version is sent, too; edits may come with one."""
 
-
-class VersionedTextDocumentIdentifier(Wire, frozen=True):
-    uri: str
-    version: int
-
-
-class OptionalVersionedTextDocumentIdentifier(Wire, frozen=True):
     uri: str
     version: int | None = None
 
@@ -111,7 +104,7 @@ class DidOpenParams(Wire, frozen=True):
 
 
 class DidChangeParams(Wire, frozen=True):
-    text_document: VersionedTextDocumentIdentifier
+    text_document: TextDocumentIdentifier
     content_changes: list[ContentChange]
 
 
@@ -206,7 +199,7 @@ class WireWorkspaceEdit(Wire, frozen=True):
 
 
 class WireTextDocumentEdit(Wire, frozen=True):
-    text_document: OptionalVersionedTextDocumentIdentifier
+    text_document: TextDocumentIdentifier
     edits: list[WireTextEdit]
 
 

@@ -194,13 +194,13 @@ def effective(spec: ServerSpec | None, entry: "ServerConfig", *, named: bool = F
     return replace(
         known,
         disabled=entry.disabled,
-        command=entry.command or (),
+        command=entry.command,
         files=replace(known.files, extensions=entry.extensions, language_ids=ids),
         root=replace(known.root, markers=entry.roots, strong=(), grouping=()) if own_roots else known.root,
         env=entry.env,
         initialization=entry.initialization,
         settings=entry.settings,
-        watch=entry.watch,
+        watch=entry.watch or None,
         rank=replace(known.rank, named=named or spec is None),
     )
 

@@ -224,7 +224,7 @@ def _steering(inputs: Inputs, root: AbsPath) -> Iterator[tuple[str, Digest]]:
         file, _, section = name.partition("#")
         for found in fnmatch.filter(DiskTree().names(root), file) if "*" in file else (file,):
             sections.setdefault(os.path.join(root, found), []).append(section)
-    for folder in _up(os.path.dirname(root)):
+    for folder in ancestors(os.path.dirname(root), os.sep):
         sections |= {os.path.join(folder, name): [""] for name in inputs.above}
     waiting, known, room = list(sections), set(sections), MAX_FOLLOWED
     for number, path in enumerate(waiting):
@@ -262,22 +262,13 @@ def _places(value: str, folder: str) -> Iterator[str]:
     """Where the file may be, up to where it is: beside the one that names it, or in an installed package."""
     places = [folder]
     if not value.startswith((".", os.sep)):
-        places += [os.path.join(above, "node_modules") for above in _up(folder)]
+        places += [os.path.join(above, "node_modules") for above in ancestors(folder, os.sep)]
     candidates = [os.path.normpath(os.path.join(place, value) + ending) for place in places for ending in ("", ".json")]
     for candidate in candidates:
         path = os.path.join(candidate, "tsconfig.json") if os.path.isdir(candidate) else candidate
         yield path
         if os.path.isfile(path):
             return
-
-
-def _up(folder: str) -> Iterator[str]:
-    while True:
-        yield folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return
-        folder = above
 
 
 def _table(path: str, text: str) -> object:

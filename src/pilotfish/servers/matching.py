@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.glob_regex import BadGlob
-from pilotfish.protocol.globs import lsp_glob
+from pilotfish.protocol.globs import BadGlob, lsp_glob
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import WatchRegistration, watch_registrations
 from pilotfish.servers.spec import ServerSpec

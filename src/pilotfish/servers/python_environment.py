@@ -23,6 +23,7 @@ from typing import cast
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
 from pilotfish.protocol.codec import member
 from pilotfish.servers.manifests import toml_table
 from pilotfish.servers.tree import ProjectTree
@@ -72,11 +73,7 @@ class Project(Struct, frozen=True):
     @property
     def folders(self) -> Sequence[AbsPath]:
         """The root and the folders above it, up to the workspace."""
-        found, folder = [self.root], self.root
-        while folder != self.workspace and folder != os.path.dirname(folder):
-            folder = AbsPath(os.path.dirname(folder))
-            found.append(folder)
-        return found if folder == self.workspace else [self.root]
+        return [AbsPath(folder) for folder in ancestors(self.root, self.workspace)] or [self.root]
 
 
 def find_environment(project: Project, tree: ProjectTree) -> PythonEnvironment | None:

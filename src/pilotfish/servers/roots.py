@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from pilotfish.paths import ancestors, below
 from pilotfish.protocol.codec import fields, items, maybe_fields, member
-from pilotfish.protocol.glob_regex import BadGlob
-from pilotfish.protocol.globs import lsp_glob
+from pilotfish.protocol.globs import BadGlob, lsp_glob
 from pilotfish.servers.manifests import REMEMBERED, json_value, toml_table
 from pilotfish.servers.matching import fits
 from pilotfish.servers.spec import Grouping, NpmRequirement, RootRule, RootStrategy

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.servers.spec import Manager, ServerSpec
+from pilotfish.servers.tree import DiskTree
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ def _of_wheel(program: AbsPath, wheels: frozenset[str]) -> str:
 
 def _distributions(prefix: str) -> Iterator[tuple[str, str]]:
     library = os.path.join(prefix, "lib")
-    pythons = [name for name in _names(library) if name.startswith("python")]
+    pythons = [name for name in DiskTree().names(library) if name.startswith("python")]
     for python in pythons:
-        for name in _names(os.path.join(library, python, "site-packages")):
+        for name in DiskTree().names(os.path.join(library, python, "site-packages")):
             if name.endswith(".dist-info"):
                 distribution, _, version = name.removesuffix(".dist-info").partition("-")
                 yield distribution, version
@@ -121,13 +122,6 @@ def _asked(program: AbsPath, version_args: tuple[str, ...]) -> str:
         return ""
     found = VERSION.search(done.stdout.decode(errors="replace"))
     return found[0] if found else ""
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _normalised(name: str) -> str:

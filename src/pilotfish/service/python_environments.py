@@ -8,6 +8,7 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
 from pilotfish.servers.tree import DiskTree, Evidence, Witness
 from pilotfish.system.ownership import is_private, make_private_folders
+from pilotfish.system.regular_files import replace_file
 
 
 class PythonEnvironments:
@@ -46,10 +47,7 @@ class PythonEnvironments:
         path = os.path.join(self._folder, f"python-{_digest(script)}")
         if not _is_ours(path, script):
             make_private_folders(self._folder)
-            descriptor = os.open(f"{path}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(script)
-            os.replace(f"{path}.{os.getpid()}", path)
+            replace_file(path, script.encode(errors="surrogateescape"), 0o700)
         return path
 
 

@@ -17,9 +17,8 @@ from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary
 from pilotfish.pool.plan import Key
 from pilotfish.servers import launch
-from pilotfish.servers.advice import helper_command, install_command, unavailable
 from pilotfish.servers.environment import beside_us, foreign_path, search_path
-from pilotfish.servers.install import bundles
+from pilotfish.servers.install import bundles, helper_command, install_command, unavailable
 from pilotfish.servers.launch import Allowed, Withheld
 from pilotfish.servers.locate import Gated, Lookup, ProgramFound, ProgramLocation, ProgramMissing, locate, tool_folders
 from pilotfish.servers.resolve import Candidate, ServerChoice

@@ -35,7 +35,7 @@ async def serve_in_process(
     from pilotfish.library.workspace import computer
     from pilotfish.service.service import Service
     from pilotfish.service.workspaces import ClientSession
-    from pilotfish.system.worktree import top_of
+    from pilotfish.system.ownership import top_of
 
     def session(root: AbsPath | None) -> ClientSession:
         return ClientSession(f"{name} {root}", root or AbsPath(top_of(cwd)), root or AbsPath(cwd), host)

@@ -3,7 +3,7 @@
 Implementations stand beside this file and are seen by composition roots only.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -118,16 +118,12 @@ class Process(Protocol):
         ...
 
 
-class Spawner(Protocol):
-    """Starts programs."""
+Spawner = Callable[[Launch], AbstractAsyncContextManager[Process]]
+"""Runs a program for as long as the block lasts; leaving it, however, leaves no process behind.
 
-    def __call__(self, launch: Launch) -> AbstractAsyncContextManager[Process]:
-        """Run `launch` for as long as the block lasts; leaving it, however, leaves no process behind.
-
-        Raises `ServerFailed` (`server_missing`, `server_start_failed`) when it cannot be started, `Unavailable`
-        (`root_gone`) when its folder is not there.
-        """
-        ...
+Raises `ServerFailed` (`server_missing`, `server_start_failed`) when it cannot be started, `Unavailable` (`root_gone`)
+when its folder is not there.
+"""
 
 
 class BrokenPipe(Exception):
@@ -260,9 +256,5 @@ class Watcher(Protocol):
     def health(self) -> WatchHealth: ...
 
 
-class OpenWatcher(Protocol):
-    """Makes watchers."""
-
-    def __call__(self) -> AbstractAsyncContextManager[Watcher]:
-        """A watcher that covers nothing yet, for as long as the block lasts."""
-        ...
+OpenWatcher = Callable[[], AbstractAsyncContextManager[Watcher]]
+"""Makes a watcher that covers nothing yet, for as long as the block lasts."""

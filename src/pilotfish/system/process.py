@@ -16,6 +16,7 @@ import errno
 import math
 import os
 import secrets
+import select
 import signal
 import socket
 import subprocess
@@ -30,7 +31,6 @@ from pilotfish.errors import Bug, Code, Failure, Scene, ServerFailed, Unavailabl
 from pilotfish.system import supervisor
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, Confinement, Exit, Launch, Process
-from pilotfish.system.strays import TAG, kill_strays
 from pilotfish.system.tasks import owned_tasks
 
 WRITE_STALL_SECONDS = 30.0
@@ -92,7 +92,7 @@ class SupervisedProcess:
         self._reports = b""
         self._tail = bytearray()
         self._pid: int | None = None
-        self._held: tuple[str, ...] = ()
+        self.held: tuple[str, ...] = ()
         self._exit: Exit | None = None
 
     @property
@@ -100,10 +100,6 @@ class SupervisedProcess:
         if self._pid is None:
             raise Bug("a process was asked for its pid before it had started")
         return self._pid
-
-    @property
-    def held(self) -> tuple[str, ...]:
-        return self._held
 
     async def start(self, order: bytes) -> None:
         """Hand over the order and wait until the server runs; raise the typed reason when it does not."""
@@ -116,7 +112,7 @@ class SupervisedProcess:
             raise _not_started(self._launch, f"it did not run within {START_SECONDS:.0f} s")
         match self._reports.partition(b"\n")[0].decode().split():
             case ["started", pid, *held]:
-                self._pid, self._held = int(pid), tuple(held)
+                self._pid, self.held = int(pid), tuple(held)
             case ["failed", stage, number]:
                 raise start_failure(self._launch, stage, int(number))
             case _:
@@ -309,3 +305,65 @@ async def _reap(child: subprocess.Popen[bytes]) -> None:
     finally:
         os.close(descriptor)
     child.wait()
+
+
+# --- What is left of a tree whose supervisor was killed ---------------------------------------------------------------
+
+# Found by the tag in its environment. The last resort: a supervisor that ended properly has left nothing. Not found are
+# processes that cleared their environment or changed their user. Where there is no `/proc`, the server's process group
+# is all that can be ended. It is not used either when we are killed together with the supervisor: then the kernel ends
+# the server (Linux), and what the server had started stays.
+
+TAG = "PILOTFISH_TREE"
+"""The variable every process of a tree inherits; its value is `OWNER_PID-RANDOM`, unique to one launch."""
+
+DEATH_MILLISECONDS = 1000
+"""A killed process is gone within milliseconds; one stuck in the kernel must not hold up the others."""
+
+PASSES = 50
+"""A tree that still grows after so many passes outruns us; the bound keeps the caller's thread from staying here."""
+
+
+def kill_strays(token: str, group: int | None) -> None:
+    """SIGKILL every process tagged with `token`, until a whole pass finds none. Blocks: call it in a thread."""
+    if sys.platform != "linux" and group is not None:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+    for _ in range(PASSES):
+        killed = [_kill(pid) for pid in find_strays(token)]
+        if not any(killed):
+            return
+
+
+def find_strays(token: str) -> list[int]:
+    """The living processes whose environment carries the tag."""
+    if sys.platform != "linux":
+        return []
+    needle = f"{TAG}={token}".encode()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _has_variable(name, needle)]
+
+
+def _has_variable(pid: str, variable: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as environment:
+            return variable in environment.read().split(b"\0")
+    except OSError:
+        return False  # gone, or not ours to look at
+
+
+def _kill(pid: int) -> bool:
+    """Kill and wait for the death; False when there was nothing to kill."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # a kernel without descriptors of processes, or not ours: the next pass tells
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        poller.poll(DEATH_MILLISECONDS)
+    finally:
+        os.close(descriptor)
+    return True

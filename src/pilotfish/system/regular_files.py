@@ -1,7 +1,9 @@
-"""The content of a regular file, within a bound and without waiting: what a project has at a path may be anything."""
+"""Regular files: read within a bound and without waiting, because what a project has at a path may be anything; and
+replaced whole or not at all."""
 
 import os
 import stat
+from contextlib import suppress
 
 
 def read_regular(
@@ -27,3 +29,21 @@ def read_regular(
     except OSError:
         # Some files of `/proc` can be opened, and refuse to be read.
         return None
+
+
+def replace_file(target: str, content: bytes, mode: int) -> None:
+    """Give a file this content, flushed before it has the name: at every moment it is the old one or the new one."""
+    import tempfile  # most programs of ours write nothing
+
+    descriptor, name = tempfile.mkstemp(prefix=".pilotfish-", dir=os.path.dirname(target))
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise

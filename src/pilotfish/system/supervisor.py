@@ -14,7 +14,7 @@ Rules:
   may hold the socket open, so our death is watched as well, from before the first word.
 - On Linux this process is the child subreaper: what double-forks or calls `setsid` is re-parented to it, and
   "no child is left" is what the kernel says, not a guess. `kill -9` of this process takes the server with it
-  (`PR_SET_PDEATHSIG`); what the server had started by then carries a tag, by which `system.strays` finds it.
+  (`PR_SET_PDEATHSIG`); what the server had started by then carries a tag, by which `system.process` finds it.
 - When the server ends on its own, whatever it left behind is ended too.
 - The order travels over the socket, because an environment on a command line could be read by every user, and one
   given to this interpreter could stop it from starting (`LD_PRELOAD`) or be altered by it (`LC_CTYPE`).

@@ -69,8 +69,8 @@ def run(data: bytes) -> None:
     for body in Pieces(data).rest().split(b"\n"):
         _serve(peer, inbox, peer.receive(body), settled)
     assert len(settled) == len(set(settled)), settled
-    assert peer.pending == REQUESTS - len(settled)
-    assert peer.unanswered == {}
+    assert len(peer.waiting) == REQUESTS - len(settled)
+    assert peer.owed == {}
 
 
 def _serve(peer: Peer, inbox: Inbox, event: Event, settled: list[object]) -> None:

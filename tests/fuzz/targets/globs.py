@@ -3,8 +3,7 @@
 from fuzz.pieces import Pieces
 from pilotfish.config.trusted_roots import covers, fault
 from pilotfish.model import AbsPath
-from pilotfish.protocol.glob_regex import BadGlob
-from pilotfish.protocol.globs import lsp_glob
+from pilotfish.protocol.globs import BadGlob, lsp_glob
 
 WORDS = (b"**/", b"{a,b}", b"[!a-z]", b"?", b"*.{ts,tsx}", b"!(", b"+(", b"@(", b"{1..3}", b"\\", b"/../", b"[^")
 SEEDS = (

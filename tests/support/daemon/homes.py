@@ -14,7 +14,7 @@ from typing import Any
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.surfaces import hook
-from pilotfish.system.strays import TAG
+from pilotfish.system.process import TAG
 from support.process_tree import alive, ends, environment, member, pids
 from support.values.settings import listing_every_error
 

@@ -4,7 +4,7 @@ import os
 import weakref
 from pathlib import Path
 
-from pilotfish.system.watching.inotify_calls import Inotify
+from pilotfish.system.watching.inotify import Inotify
 
 OPEN = 0x0020
 """Of inotify: the file was opened."""

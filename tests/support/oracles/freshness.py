@@ -281,7 +281,7 @@ class OneServer(Workspace):
 
     def settings(self, server: str) -> ServerConfig:
         return ServerConfig(
-            server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, RestartPolicy.BACKOFF, TIMING
+            id=server, command=("honest",), extensions=(".x",), restart=RestartPolicy.BACKOFF, timing=TIMING
         )
 
     def restriction(self, spec: ServerSpec, root: object = None) -> Restricted | None:

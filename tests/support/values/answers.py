@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from pilotfish.api.answers import Answer
-from pilotfish.operations.answers import answer_of
+from pilotfish.operations.rows import answer_of
 
 
 def read_answer(data: bytes) -> Answer[Any]:

@@ -6,8 +6,7 @@ from functools import partial
 
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import OpenWatcher
-from pilotfish.system.watching.inotify import open_inotify_watcher
-from pilotfish.system.watching.inotify_calls import IGNORED, QUEUE_OVERFLOW, Inotify, InotifyEvent
+from pilotfish.system.watching.inotify import IGNORED, QUEUE_OVERFLOW, Inotify, InotifyEvent, open_inotify_watcher
 
 
 class TinyQueue(Inotify):

@@ -12,8 +12,7 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Coalescer, WatchRegistration, watch_registrations
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import Interest, Watcher, WatchHealth
-from pilotfish.system.watching.inotify import open_inotify_watcher
-from pilotfish.system.watching.inotify_calls import Inotify
+from pilotfish.system.watching.inotify import Inotify, open_inotify_watcher
 
 BOUND_SECONDS = 10.0
 """For a whole test: none takes a second."""

@@ -16,7 +16,6 @@ import difflib
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pilotfish.hosts.shared.host_spec import WiredFile
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.system.real_path import real_path
+from pilotfish.system.regular_files import replace_file
 
 MAX_BYTES = 16 * 1024 * 1024
 """Of a host's file. Claude Code keeps its history in the file that its MCP servers are in, and that may be large."""
@@ -90,7 +90,7 @@ def write(target: str, content: bytes | None, mode: int) -> None:
                 os.unlink(target)
             return
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        _replace(target, content, mode)
+        replace_file(target, content, mode)
     except OSError as error:
         raise Unavailable(Code.FILE_UNREADABLE, f"{target} cannot be written: {error.strerror}") from None
 
@@ -108,21 +108,6 @@ def usual_mode(*, executable: bool) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return (0o777 if executable else 0o666) & ~mask
-
-
-def _replace(target: str, content: bytes, mode: int) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=".pilotfish-", dir=os.path.dirname(target))
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), mode)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from pilotfish.api.answers import Changes, FileChange
-from pilotfish.operations.edits.diffs import ordered, unified
+from pilotfish.operations.edits.staged import file_change, ordered
 from pilotfish.operations.results import NOWHERE, Spot, View
 from pilotfish.protocol.edits import (
     Create,
@@ -101,15 +101,7 @@ def _change(file: _File, view: View) -> FileChange | None:
     """What happened to one file; None for one that came and went."""
     old = None if file.source is None else view.path(file.source)
     new = None if file.target is None else view.path(file.target)
-    if new is None:
-        return None if old is None else FileChange(old, "delete")
-    known = file.before is not None and file.after is not None
-    diff = (unified(file.before or "", file.after or "", old=old, new=new) or None) if known else None
-    if old is None:
-        return FileChange(new, "create", edits=file.edits, diff=diff)
-    if old != new:
-        return FileChange(old, "rename", new, file.edits, diff)
-    return FileChange(old, "edit", edits=file.edits, diff=diff)
+    return None if old is new is None else file_change(old, new, file.before, file.after, file.edits)
 
 
 def _spot(resource: Resource) -> Spot:

@@ -3,13 +3,14 @@
 `operations.edits.staging` makes the one of the other; the writer takes the steps and nothing else.
 """
 
+from collections.abc import Iterable
+from difflib import unified_diff
 from typing import Protocol
 
 from msgspec import Struct
 
 from pilotfish.api.answers import FileChange
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.diffs import ordered, unified
 from pilotfish.paths import shown_path
 from pilotfish.policy.boundary import Admitted
 from pilotfish.system.ports import Identity
@@ -88,18 +89,52 @@ class Staged(Struct, frozen=True):
 
     def changes(self, workspace: AbsPath) -> tuple[FileChange, ...]:
         """As surfaces see it."""
-        return ordered(_change(effect, workspace) for effect in self.effects)
+
+        def shown(path: AbsPath | None) -> str | None:
+            return None if path is None else shown_path(path, workspace)
+
+        return ordered(
+            file_change(shown(one.old), shown(one.new), one.before, one.after, one.edits) for one in self.effects
+        )
 
 
-def _change(effect: FileEffect, workspace: AbsPath) -> FileChange:
-    old = None if effect.old is None else shown_path(effect.old, workspace)
-    new = None if effect.new is None else shown_path(effect.new, workspace)
+def file_change(old: str | None, new: str | None, before: str | None, after: str | None, edits: int) -> FileChange:
+    """What becomes of a file, by its shown paths and its texts; None where there is none, or it was not needed."""
     if new is None:
         return FileChange(old or "", "delete")
-    changed = effect.after is not None and effect.after != effect.before
-    diff = unified(effect.before or "", effect.after or "", old=old, new=new) or None if changed else None
+    changed = after is not None and after != before
+    diff = unified(before or "", after or "", old=old, new=new) or None if changed else None
     if old is None:
-        return FileChange(new, "create", edits=effect.edits, diff=diff)
+        return FileChange(new, "create", edits=edits, diff=diff)
     if old != new:
-        return FileChange(old, "rename", new, effect.edits, diff)
-    return FileChange(old, "edit", edits=effect.edits, diff=diff)
+        return FileChange(old, "rename", new, edits, diff)
+    return FileChange(old, "edit", edits=edits, diff=diff)
+
+
+# --- Unified diffs, for people and models to read and for `patch` to apply --------------------------------------------
+
+# Lines end at `\n` here, as in every diff tool: the `\r` of a Windows line is part of the line.
+
+NO_FILE = "/dev/null"
+"""What stands for the side on which there is no file."""
+
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+def unified(before: str, after: str, *, old: str | None, new: str | None) -> str:
+    """The diff from one text to another, empty when they are the same; a side without a file has no name."""
+    names = (NO_FILE if old is None else f"a/{old}", NO_FILE if new is None else f"b/{new}")
+    lines = unified_diff(_lines(before), _lines(after), *names)
+    return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+
+
+def ordered(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
+    """By path where all are edits, which some servers name in another order each time; moves stay in theirs."""
+    listed = tuple(changes)
+    edits_only = all(change.kind == "edit" for change in listed)
+    return tuple(sorted(listed, key=lambda change: change.path)) if edits_only else listed
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

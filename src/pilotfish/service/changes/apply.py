@@ -20,8 +20,7 @@ from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.edits.changes import preview, to_confirm
 from pilotfish.operations.edits.staged import Staged
 from pilotfish.operations.edits.staging import Stage
-from pilotfish.operations.lenient import is_null
-from pilotfish.operations.results import View
+from pilotfish.operations.results import View, is_null
 from pilotfish.operations.rows import ROWS, at_position, request_of
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import refuse_bad_name

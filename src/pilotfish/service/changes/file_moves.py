@@ -9,7 +9,7 @@ from msgspec import Struct
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.lenient import is_null
+from pilotfish.operations.results import is_null
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.edits import EditPlan, Rename, Resource
 from pilotfish.protocol.uris import uri_of

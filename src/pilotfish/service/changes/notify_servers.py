@@ -15,7 +15,7 @@ from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import FileEffect
 from pilotfish.pool.pool import Pool
-from pilotfish.protocol.selectors import wants_file_operation
+from pilotfish.protocol.capabilities import wants_file_operation
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.protocol.wire import FileRename

@@ -10,7 +10,7 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Encoding
-from pilotfish.operations.outlines.sources import Lines, digest_of, grouped, lines_of, text_of_lines
+from pilotfish.operations.outlines import Lines, digest_of, grouped, lines_of, text_of_lines
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.protocol.edits import EditPlan, Resource, TextChange, TextEdit
 from pilotfish.protocol.positions import Text

@@ -27,8 +27,7 @@ from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.feedback.linemap import line_map, lines_of
 from pilotfish.feedback.shapes.changes import names_gone
 from pilotfish.model import AbsPath
-from pilotfish.operations.outlines.enclosing import bodies
-from pilotfish.operations.outlines.sources import grouped, source_of
+from pilotfish.operations.outlines import bodies, grouped, source_of
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.paths import shown_path
 from pilotfish.service.questions.ask import QuestionRunner

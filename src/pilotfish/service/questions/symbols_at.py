@@ -9,7 +9,7 @@ from pilotfish.api.answers import Symbol
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Position
-from pilotfish.operations.outlines.enclosing import bodies
+from pilotfish.operations.outlines import bodies
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.positions import Text
 from pilotfish.service.questions.ask import QuestionRunner

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import anyio
 
 from pilotfish.api.status import Exchange, InstanceDetails, Latencies, ServerStats, Snapshot, Stats
-from pilotfish.client.calls import EndedCall
+from pilotfish.client.connection import EndedCall
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.text import named

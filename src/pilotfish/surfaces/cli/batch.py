@@ -88,7 +88,7 @@ def _engine(settings: JudgeSettings, engine: str, address: str, jobs: int | None
         from pilotfish.batch.ray_engine import RayEngine
 
         return RayEngine(settings, computer, jobs, address)
-    from pilotfish.batch.local import LocalEngine
+    from pilotfish.batch.engine import LocalEngine
 
     return LocalEngine(settings, computer(os.environ), jobs)
 

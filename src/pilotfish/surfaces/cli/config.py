@@ -95,8 +95,7 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
     """Withdraw the trust that `pilotfish trust` gave."""
     from pilotfish.config.pins import remove_pin
     from pilotfish.config.problems import printable
-    from pilotfish.config.shown_offers import forget_shown
-    from pilotfish.config.trust import Trusted
+    from pilotfish.config.trust import Trusted, forget_shown
     from pilotfish.model import AbsPath
 
     places = _places()
@@ -150,7 +149,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
 
 def _approve_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, digest: str) -> None:
     """Return when a person was shown this offer; raises `Refused` otherwise."""
-    from pilotfish.config.shown_offers import was_shown
+    from pilotfish.config.trust import was_shown
 
     hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
     if not offer.entries:
@@ -165,8 +164,7 @@ def _approve_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer,
 def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: Trust) -> None:
     """Return when a person at a terminal approves; raises `Refused` otherwise."""
     from pilotfish.config.pins import BadPin
-    from pilotfish.config.shown_offers import remember_shown
-    from pilotfish.config.trust import Stale
+    from pilotfish.config.trust import Stale, remember_shown
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."

@@ -27,7 +27,7 @@ from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer
 from pilotfish.surfaces.cli.terminal.progress import ProgressBar
 from pilotfish.surfaces.cli.workspace import asking_host
 from pilotfish.system.clock import current_time
-from pilotfish.system.worktree import top_of
+from pilotfish.system.ownership import top_of
 
 CHECK = "check"
 

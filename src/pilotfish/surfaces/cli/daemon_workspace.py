@@ -13,7 +13,7 @@ from pilotfish.api.answers import Answer, Feedback
 from pilotfish.api.status import Snapshot
 from pilotfish.errors import Code, Failure
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
-from pilotfish.operations.answers import answer_of
+from pilotfish.operations.rows import answer_of
 from pilotfish.sanitise import sanitised
 from pilotfish.system.real_path import real_path
 

@@ -65,9 +65,9 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     """The rows, and whether the workspace is trusted."""
     from pilotfish.config.places import user_places
     from pilotfish.model import AbsPath
-    from pilotfish.servers.advice import PROGRAMS, install_command
     from pilotfish.servers.catalogue import load
     from pilotfish.servers.environment import beside_us, search_path
+    from pilotfish.servers.install import PROGRAMS, install_command
     from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
     from pilotfish.servers.proven import proofs
     from pilotfish.servers.toolchains import is_empty_proxy

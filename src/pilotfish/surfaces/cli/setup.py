@@ -115,7 +115,7 @@ def _chosen_hosts(host: str | None, *, every: bool) -> list[HostSpec]:
 def _where(scope: SetupScope, root: str | None) -> Where:
     from pilotfish.config.places import user_places
     from pilotfish.hosts.shared.host_spec import Where, installed_programs
-    from pilotfish.system.worktree import top_of
+    from pilotfish.system.ownership import top_of
 
     places = user_places(os.environ)
     folder = os.path.abspath(root) if root else top_of(os.getcwd())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 
 from pilotfish.surfaces.cli.completion import folders, hosts
-from pilotfish.system.worktree import top_of
+from pilotfish.system.ownership import top_of
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import Answer, DiagnosticsAnswer, Feedback

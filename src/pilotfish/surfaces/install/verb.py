@@ -96,7 +96,7 @@ def _bundle(server: str) -> Bundle:
     if known in bundles():
         return bundles()[known]
     if known in load():
-        from pilotfish.servers.advice import install_command
+        from pilotfish.servers.install import install_command
 
         by_hand = install_command(load()[known], _is_here)
         hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."

@@ -17,7 +17,7 @@ from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.watching.aliases import Aliases
-from pilotfish.system.watching.pruning import tops
+from pilotfish.system.watching.ignoring import tops
 from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
 
 DEBOUNCE_MILLISECONDS = 50
@@ -43,6 +43,7 @@ class EventsWatcher:
 
     def __init__(self, clock: Clock) -> None:
         self._tree = WatchedTree(_Everywhere(), clock.wall)
+        self.recent = self._tree.recent
         self._aliases = Aliases(self._tree)
         self.aliases = self._aliases.of
         self._interest = Interest(())
@@ -79,9 +80,6 @@ class EventsWatcher:
 
     async def wait_for_changes(self) -> None:
         await self._woken.wait()
-
-    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:
-        return self._tree.recent(since, folders)
 
     @property
     def health(self) -> WatchHealth:

@@ -25,7 +25,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.real_path import real_path
-from pilotfish.system.watching.ignoring import IGNORE_FILE
+from pilotfish.system.watching.ignoring import IGNORE_FILE, SHALLOW, Rules
 from pilotfish.system.watching.listing import (
     Listing,
     NameKind,
@@ -37,7 +37,6 @@ from pilotfish.system.watching.listing import (
     look_at,
     target_stamp,
 )
-from pilotfish.system.watching.pruning import SHALLOW, Rules
 from pilotfish.system.watching.watches import Sentry, Watches
 
 DOUBT_NANOSECONDS = 100_000_000

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer
-from pilotfish.operations.answers import answer_of
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
 from pilotfish.operations.render import text_of
+from pilotfish.operations.rows import answer_of
 from pilotfish.protocol.notebooks import NotANotebook, code_of, is_notebook
 from pilotfish.protocol.positions import Text
 from pilotfish.sanitise import sanitised_lines

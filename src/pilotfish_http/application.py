@@ -3,6 +3,9 @@
 uvicorn listens, on a socket of ours on loopback, without its signals and its log. Only this machine can connect, and no
 option changes that (T20). A connection that asks nothing is hung up on, as is one whose head is too long (F85). uvicorn
 itself waits for a head for ever.
+
+The SDK of MCP is imported when the first client of `/mcp` connects. A client's workspace is the roots that it names;
+else that of the conversation in its URL (`/mcp?conversation=ID`); else the folder of `pilotfish serve`.
 """
 
 import logging
@@ -10,27 +13,82 @@ import socket
 from collections.abc import AsyncGenerator
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.upgrades import DaemonContext, Upgraded
+from pilotfish.model import AbsPath
+from pilotfish.service.service import Service
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 from pilotfish_http.admission import own_names
 from pilotfish_http.conversations import HttpConversations
 from pilotfish_http.guard import AsgiReceive, AsgiScope, AsgiSend, Guard
 from pilotfish_http.keys import AccessKeys, HttpAddress, token_file
-from pilotfish_http.mcp import McpEndpoint, home_of
 from pilotfish_http.metrics import Gauges, metrics_text
 from pilotfish_http.overview import Observatory
 from pilotfish_http.routes import Parts, application
 
 if TYPE_CHECKING:
     import asyncio
+
+    from pilotfish_http.mcp_sessions import Home, McpOverHttp
+
+
+class McpEndpoint:
+    """An ASGI application; `tasks` owns what it starts."""
+
+    def __init__(
+        self, service: Service, sessions: ClientSessions, home: "Home", names: tuple[str, ...], tasks: TaskGroup
+    ) -> None:
+        self._service = service
+        self._sessions = sessions
+        self._home = home
+        self._names = names
+        self._tasks = tasks
+        self._starting = anyio.Lock()
+        self._served: McpOverHttp | None = None
+
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
+        served = self._served or await self._start()
+        await served.handle(scope, receive, send)
+
+    async def _start(self) -> "McpOverHttp":
+        async with self._starting:
+            served = self._served
+            if served is None:
+                sdk = await anyio.to_thread.run_sync(_sdk)
+                served = self._served = await self._tasks.start(self._run, sdk)
+            return served
+
+    async def _run(self, sdk: ModuleType, *, task_status: TaskStatus["McpOverHttp"]) -> None:
+        served: McpOverHttp = sdk.McpOverHttp(self._service, self._sessions, self._home, self._names)
+        async with served.running():
+            task_status.started(served)
+            await anyio.sleep_forever()
+
+
+def home_of(conversations: HttpConversations, here: AbsPath) -> "Home":
+    """The workspace of clients without roots."""
+
+    def home(conversation: str | None) -> AbsPath:
+        return here if conversation is None else conversations.client(conversation).cwd
+
+    return home
+
+
+def _sdk() -> ModuleType:
+    from pilotfish_http import mcp_sessions
+
+    return mcp_sessions
 
 
 HOST = "127.0.0.1"

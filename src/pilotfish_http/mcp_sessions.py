@@ -1,7 +1,7 @@
 """MCP over streamable HTTP: the SDK's transport around the tools of `mcp.server`, behind the guard.
 
 A client with an MCP session is one connection, as over standard input; without one, each request is a connection.
-Only `pilotfish_http.mcp` imports this module, when the first client connects.
+Only `pilotfish_http.application` imports this module, when the first client connects.
 """
 
 from collections import OrderedDict

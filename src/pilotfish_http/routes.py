@@ -1,36 +1,55 @@
 """The routes: each URL and its handler.
 
 `guard` has admitted every request that comes here, and turns a `Failure` into a response. GET changes nothing (T19).
+
+The OpenAPI document is made from the types of `shapes` and `api` and from the rows of the operations.
 """
 
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
+import msgspec
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
+from pilotfish.api.answers import Answer
+from pilotfish.api.status import Restarted
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.operations.cleaning import structured
+from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import Malformed, decode, encode
+from pilotfish.protocol.wire import JsonObject
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
+from pilotfish.version import VERSION
 from pilotfish_http.admission import EXCHANGE, LOG, RESTART, SIGN_IN
 from pilotfish_http.conversations import HttpConversations, question_in
 from pilotfish_http.failures import body_of, status_of
 from pilotfish_http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend
 from pilotfish_http.keys import AccessKeys
 from pilotfish_http.metrics import MEDIA_TYPE
-from pilotfish_http.openapi import document
 from pilotfish_http.overview import Observatory
-from pilotfish_http.shapes import ABSOLUTE, AskedFrom, Move, NamedServer
+from pilotfish_http.shapes import (
+    ABSOLUTE,
+    ID,
+    MAX_ID,
+    AskedFrom,
+    Everything,
+    LoadedServers,
+    Move,
+    NamedServer,
+    ServerLog,
+    Trouble,
+    Whereabouts,
+)
 
 T = TypeVar("T")
 
@@ -256,3 +275,115 @@ async def _until_gone(receive: AsgiReceive, everything: anyio.CancelScope) -> No
     while (await receive())["type"] != "http.disconnect":
         pass
     everything.cancel()
+
+
+# --- The OpenAPI document -----------------------------------------------------------------------------------------
+
+
+SHAPES = (
+    AskedFrom, Everything, LoadedServers, Move, NamedServer, Restarted, ServerLog, Trouble, Whereabouts, Answer[Any],
+)  # fmt: skip
+ANSWER = "Answer_Any_"
+"""Its name in msgspec's schema."""
+
+ALWAYS = {
+    400: "The request cannot be read.",
+    401: "The token is missing or wrong.",
+    403: "The request comes from another origin.",
+    404: "Not found.",
+    405: "Method not allowed.",
+    408: "The body took too long.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    421: "The Host header names another host.",
+    503: "Unavailable.",
+}
+"""Responses to any request."""
+
+
+@cache
+def document() -> JsonObject:
+    _, components = msgspec.json.schema_components(SHAPES, ref_template="#/components/schemas/{name}")
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Pilotfish",
+            "version": VERSION,
+            "description": "Language servers for coding agents. MCP over streamable HTTP is at /mcp.",
+        },
+        "security": [{"token": []}],
+        "paths": {
+            "/conversations/{id}/cwd": {"parameters": [_ID], "get": _CWD, "put": _MOVE},
+            "/conversations/{id}/lsp": {"parameters": [_ID], "get": _SERVERS, "post": _ask(components)},
+            "/status": {"get": _operation("status", "Everything at one moment.", _shape("Everything"))},
+            "/events": {"get": _operation("events", "The same as it changes.", {"text/event-stream": {}})},
+            "/servers/log": {"parameters": _named(components), "get": _LOG},
+            "/servers/restart": {"post": _RESTART},
+            "/metrics": {"get": _operation("metrics", "Counters for Prometheus.", {MEDIA_TYPE: _TEXT})},
+            "/openapi.json": {"get": _operation("openapi", "This document.", {"application/json": _OBJECT})},
+        },
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _shape(name: str) -> JsonObject:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+
+
+def _operation(
+    name: str, summary: str, content: JsonObject, also: Mapping[str, str] = {}, body: JsonObject | None = None
+) -> JsonObject:
+    troubles = {str(status): text for status, text in ALWAYS.items()} | dict(also)
+    responses: JsonObject = {"200": {"description": "OK.", "content": content}}
+    responses |= {
+        status: {"description": text, "content": _shape("Trouble")} for status, text in sorted(troubles.items())
+    }
+    request = {} if body is None else {"requestBody": {"required": True, "content": body}}
+    return {"operationId": name, "summary": summary, **request, "responses": responses}
+
+
+def _ask(components: Mapping[str, Any]) -> JsonObject:
+    """The body has the fields of the one tool, and where the conversation works."""
+    tool = cast("JsonObject", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
+    folder = components["AskedFrom"]["properties"]["cwd"]
+    schema = {**tool, "properties": {**tool["properties"], "cwd": folder}}
+    also = {
+        "409": "The conversation has no working directory, or it does not exist.",
+        "422": "The fields are not a valid question.",
+    }
+    summary = "Run an operation where the conversation works."
+    return _operation("ask", summary, _shape(ANSWER), also, {"application/json": {"schema": schema}})
+
+
+def _named(components: Mapping[str, Any]) -> list[JsonObject]:
+    """The fields of a server as parameters of a query."""
+    fields = components["NamedServer"]["properties"].items()
+    return [{"name": name, "in": "query", "required": True, "schema": schema} for name, schema in fields]
+
+
+_TEXT: JsonObject = {"schema": {"type": "string"}}
+_OBJECT: JsonObject = {"schema": {"type": "object"}}
+_ID: JsonObject = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": ID, "maxLength": MAX_ID},
+}
+_CWD = _operation("cwd", "Where a conversation works.", _shape("Whereabouts"))
+_SERVERS = _operation("servers", "The servers of a conversation.", _shape("LoadedServers"))
+_NOBODY = {"409": "No client works in this folder."}
+_LOG = _operation("log", "What a server wrote.", _shape("ServerLog"), _NOBODY)
+_RESTART = _operation(
+    "restart",
+    "Restart a server of a workspace.",
+    {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Restarted"}}}},
+    _NOBODY,
+    _shape("NamedServer"),
+)
+_MOVE = _operation(
+    "move",
+    "Say where a conversation works.",
+    _shape("Whereabouts"),
+    {"409": "The folder does not exist."},
+    _shape("Move"),
+)

@@ -7,7 +7,7 @@ import pytest
 
 from pilotfish_http.admission import EXCHANGE, MAX_BODY, SIGN_IN, head_of, objection, own_names
 from pilotfish_http.keys import AccessKeys
-from pilotfish_http.openapi import document
+from pilotfish_http.routes import document
 from support.clients.http import JSON, HttpServed, Reply
 
 pytestmark = pytest.mark.proves("T17", "T18", "T19", "T20", "T21", "HTTP-1")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
 
-from pilotfish_http.openapi import document
+from pilotfish_http.routes import document
 from support.clients.http import HttpServed
 
 pytestmark = [pytest.mark.proves("HTTP-1"), pytest.mark.slow]

@@ -21,8 +21,7 @@ from pilotfish.protocol.wire import DidChangeWatchedFilesParams, DidOpenParams, 
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel, MethodTable, NotificationTable, Notify
-from pilotfish.surfaces.lsp.answers import METHODS, LspAnswers
-from pilotfish.surfaces.lsp.publish import Publisher
+from pilotfish.surfaces.lsp.answers import METHODS, LspAnswers, Publisher
 from pilotfish.surfaces.lsp.shapes import (
     DELETED,
     INITIALIZE_RESULT,

@@ -3,16 +3,16 @@
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from support.left_behind import no_task_left_behind, nothing_left_behind
 from support.servers.real import require
 
 __all__ = ["no_task_left_behind", "nothing_left_behind"]
 
-settings.register_profile("suite", deadline=None)
+settings.register_profile("suite", deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """A property holds however slow the machine is; the clock of a shared one says nothing about it."""
-settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("quick", settings.get_profile("suite"), max_examples=25)
 """For `./check --quick`: a wrong property mostly shows within a few examples; the gate tries all of them."""
 settings.load_profile("suite")
 

@@ -1,10 +1,12 @@
 """What is read at once of a file of a repository has bounds: in bytes, depth and steps (T43)."""
 
 import ast
+import gc
 import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from pilotfish.config.jsonc import TOKEN
 from pilotfish.feedback.shapes import python
 from pilotfish.feedback.shapes.changes import changed_symbols
-from pilotfish.feedback.shapes.parsing import parsed
+from pilotfish.feedback.shapes.parsing import MAX_TOKENS, parsed
 from pilotfish.feedback.shapes.python import shape_of, visible_of
 from pilotfish.feedback.shapes.words import all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
@@ -103,7 +105,39 @@ def test_a_long_source_is_parsed_piece_by_piece_into_the_same_tree(text: str) ->
     assert ast.dump(found) == ast.dump(ast.parse(text))
 
 
+@pytest.mark.parametrize("collects", [True, False])
+def test_while_a_tree_lives_nobody_looks_for_garbage(monkeypatch: pytest.MonkeyPatch, collects: bool) -> None:
+    """In 256 KB of short statements that took 0.3 s, in which nobody had a turn."""
+    seen, parse = list[bool](), ast.parse
+
+    def parse_and_look(*arguments: Any, **options: Any) -> Any:
+        seen.append(gc.isenabled())
+        return parse(*arguments, **options)
+
+    monkeypatch.setattr(ast, "parse", parse_and_look)
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        shape_of("x = 1\n")
+        changed_symbols("x = 1\n", "x = 2\n")
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert set(seen) == {False}
+
+
+def test_a_text_that_two_threads_cannot_parse_at_once_is_one_symbol(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 counts how deep its parser is for all threads together."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    monkeypatch.setattr(ast, "parse", fail)
+    assert shape_of("x = 1\n").is_whole
+
+
 HOLDING = {
+    "many short statements": "a=1\n" * (MAX_TOKENS // 4 + 1),
     "one long statement": "x = [" + "1," * 60_000 + "]\n",
     "a string with many expressions": "x = f'" + "{a}" * 40_000 + "'\n",
     "a long string with some expressions": 'x = f"""' + "-" * 120_000 + "{a}" * 2_000 + '"""\n',

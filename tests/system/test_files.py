@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.system import files
-from pilotfish.system.files import BINARY_PROBE_BYTES, INLINE_BYTES, MAX_FILE_BYTES, DiskFiles
+from pilotfish.system.files import BINARY_PROBE_BYTES, INLINE_BYTES, MAX_FILE_BYTES, MAX_LINES, DiskFiles
 from pilotfish.system.ports import Files, FileText, Identity
 from support.left_behind import no_task_left_behind, nothing_left_behind
 
@@ -130,6 +130,7 @@ async def test_a_coding_line_that_does_not_fit_is_refused(tmp_path: Path, conten
         pytest.param(b"\x7fELF\0", Code.UNSUPPORTED, "binary", id="a program"),
         pytest.param(b"a" * (BINARY_PROBE_BYTES - 1) + b"\0", Code.UNSUPPORTED, "binary", id="NUL at the last place"),
         pytest.param(b"x" * (MAX_FILE_BYTES + 1), Code.LIMIT_EXCEEDED, "larger than 8 MiB", id="too large"),
+        pytest.param(b"\n" * (MAX_LINES + 1), Code.LIMIT_EXCEEDED, "more than 400,000 lines", id="too many lines"),
     ],
 )
 async def test_what_is_no_utf8_text_of_bounded_size_is_refused(

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pilotfish.feedback.shapes.go import visible_tokens
 from pilotfish.feedback.shapes.narrowed import narrowed, renames_special
-from pilotfish.feedback.shapes.parsing import is_short, parsed
+from pilotfish.feedback.shapes.parsing import is_short, parsed, without_collections
 from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, visible_in, visible_of
 from pilotfish.feedback.shapes.words import WORD, all_words
 from pilotfish.model import AbsPath
@@ -45,6 +45,7 @@ ALL: SymbolKey = ("", "__all__")
 NOTHING, EVERYTHING = ChangedSymbols(), ChangedSymbols(all=True)
 
 
+@without_collections
 def changed_symbols(before: str | None, after: str | None) -> ChangedSymbols:
     """Of Python; None: there is no such file, or nobody knows its text."""
     if before is None or after is None:

@@ -1,12 +1,14 @@
 """Parses texts of Python, however they were written, while others have their turns. Pure."""
 
 import ast
+import gc
 import io
 import re
+import threading
 import tokenize
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ContextDecorator, suppress
 from itertools import islice
 
 _NAME = "<a text that pilotfish reads>"
@@ -18,6 +20,9 @@ _TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore)")
 
 MAX_CHARACTERS = 256 * 1024
 """Of a text that is parsed."""
+
+MAX_TOKENS = 100_000
+"""Of such a text: a tree takes 1 KB for each. Of 614 long files of packages, the longest by hand has 94,000."""
 
 MAX_PIECE_TOKENS = 12_000
 """Of what is parsed at once: the parser of Python lets nothing else run meanwhile, for 4 µs a token at worst."""
@@ -42,14 +47,44 @@ STATEMENT = re.compile(r"(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)")
 parsed."""
 
 
+class _WithoutCollections(ContextDecorator):
+    """While a tree lives, no garbage is looked for: it has none, and everybody waits while a large one is searched."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._trees = 0
+        self._collects = True
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._collects = self._collects if self._trees else gc.isenabled()
+            self._trees += 1
+            gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._trees -= 1
+            if self._collects and not self._trees:
+                gc.enable()
+
+
+without_collections = _WithoutCollections()
+
+
 def is_short(text: str) -> bool:
     """Whether it can be parsed while everybody waits."""
-    return next(islice(_TOKEN.finditer(text), MAX_PIECE_TOKENS // 2, None), None) is None
+    return not _has_more_tokens(text, MAX_PIECE_TOKENS // 2)
+
+
+def _has_more_tokens(text: str, number: int) -> bool:
+    return next(islice(_TOKEN.finditer(text), number, None), None) is not None
 
 
 def parsed(text: str) -> ast.Module | None:
     """None where it cannot be read, or would take too long. Statement by statement: others have their turns between."""
-    if len(text) > MAX_CHARACTERS or max((len(run) for run in _MARKS.findall(text)), default=0) > MAX_MARKS:
+    if len(text) > MAX_CHARACTERS or _has_more_tokens(text, MAX_TOKENS):
+        return None
+    if max((len(run) for run in _MARKS.findall(text)), default=0) > MAX_MARKS:
         return None
     is_typed, body, start = _TYPE_COMMENT.search(text) is not None, list[ast.stmt](), 0
     while start < len(text):
@@ -67,7 +102,7 @@ def parsed(text: str) -> ast.Module | None:
 def _parsed_at_once(text: str, *, is_typed: bool) -> ast.Module | None:
     try:
         return ast.parse(text, _NAME, type_comments=is_typed)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):  # the last: two threads parse at once
         return None
 
 

@@ -19,7 +19,7 @@ from pilotfish.feedback.shapes.functions import (
     signature,
     ways_out,
 )
-from pilotfish.feedback.shapes.parsing import parsed
+from pilotfish.feedback.shapes.parsing import parsed, without_collections
 from pilotfish.feedback.shapes.words import (
     Callee,
     Import,
@@ -113,6 +113,7 @@ CHARACTERS_OF_STEP = 20
 """That a step through a tree is when it is written down."""
 
 
+@without_collections
 def shape_of(text: str) -> Shape:
     module = parsed(text)
     # A sum of a thousand parts is a tree of that depth: too deep to be walked through.
@@ -126,6 +127,7 @@ def shape_of(text: str) -> Shape:
     return Shape(outside=tuple(all_words(text)), is_whole=True)
 
 
+@without_collections
 def visible_of(text: str) -> Visible | None:
     """None where it cannot be read."""
     module = parsed(text)

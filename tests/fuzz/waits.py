@@ -1,0 +1,103 @@
+"""How long anybody waits while hostile files of a repository are read: `.venv/bin/python tests/fuzz/waits.py [WORD…]`.
+
+Each file is as long as what reads it allows, or longer, and of the kind that takes longest. The service runs in this
+process, with a server that answers at once; a task of the same loop says how late it was ever woken: so late is every
+other client. It prints and does not judge; the table of docs/RELIABILITY.md has what it said.
+"""
+
+import gc
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import anyio
+import anyio.to_thread
+
+from pilotfish.api.questions import Touch
+from support.daemon.users import named_server
+from support.services.clean import write
+from support.services.real import only, real_service
+
+TICK_SECONDS = 0.002
+SERVERS = {"basedpyright": ".py", "gopls": ".go", "vtsls": ".ts"}
+"""Whose inputs are read; a program of ours stands in for each."""
+SITE = ".venv/lib/python3.11/site-packages"
+VENV = {".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n", f"{SITE}/a/__init__.py": ""}
+
+PLAIN = {"a.py": "x = 1\n", "b.py": "from a import x\n"}
+
+HOSTILE: Mapping[str, Mapping[str, str]] = {
+    "nothing hostile": {},
+    "pyproject.toml, a key of 20,000 parts": {"pyproject.toml": "a." * 20_000 + "a = 1\n"},
+    "pyproject.toml, lists": {"pyproject.toml": "a = [" + "1," * 7_900 + "]\nb = '''" + "-" * 75_000 + "'''\n"},
+    "pyproject.toml, tables": {"pyproject.toml": "".join(f"[a{number}]\n" for number in range(7_900))},
+    "package.json, 256 KB of numbers": {"package.json": "[" + "1," * 130_000 + "1]"},
+    "pyrightconfig.json, comments": {"pyrightconfig.json": "/* */[" + "1,/**/" * 5_400 + "1]"},
+    ".gitignore, 30,000 rules": {".gitignore": "".join(f"f{number}*x*\n" for number in range(30_000))},
+    ".pth, 20,000 lines": {**VENV, f"{SITE}/a.pth": "".join(f"/nowhere/{number}\n" for number in range(20_000))},
+    "a.py, 64,000 statements": {"a.py": "a=1\n" * 64_000},
+    "a.py, 24,000 statements": {"a.py": "a=1\n" * 24_000},
+    "a.py, 16,000 functions": {"a.py": "".join(f"def f{number}():a\n" for number in range(16_000))},
+    "a.py, methods that assign": {"a.py": "class A:\n def f(self):\n" + "  self.a = b\n" * 18_000},
+    "a.py, one string with 40,000 expressions": {"a.py": "x = f'" + "{a}" * 40_000 + "'\n"},
+    "a.py, 400 KB of accents": {"a.py": "a" + "\u0301\u0316" * 100_000 + " = 1\n"},
+    "a.py, 2 MB of words": {"a.py": " ".join(f"w{number}" for number in range(250_000)) + "\n"},
+    "a.ipynb, lists": {"a.ipynb": json.dumps({"cells": [[[]]] * 30_000, "nbformat": 4})},
+    "a.go, 8 MB of blank lines": {"a.go": "\n" * 8_000_000},
+    "a.go, 390,000 lines": {"a.go": "var aaaaaaaaaaaa = 1\n" * 390_000},
+    "a.go, 70,000 embedded names": {"a.go": "package a\n" + "//go:embed a\n" * 70_000},
+    "a.ts, 8 MB of imports": {"a.ts": "import '../../aaaa';\n" * 390_000},
+}
+
+
+class Watchdog:
+    """How much the process did at most before a task was woken: how long that waits on a machine without other work."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+
+    async def run(self) -> None:
+        while True:
+            before = time.process_time()
+            await anyio.sleep(TICK_SECONDS)
+            self.worst = max(self.worst, time.process_time() - before)
+
+
+async def waited(files: Mapping[str, str], folder: Path) -> float:
+    """Check and edit beside hostile files, and have everybody else wait for it."""
+    config = only("")
+    config["lsp"] |= {server: named_server(server) | {"extensions": [ending]} for server, ending in SERVERS.items()}
+    watchdog, root, files = Watchdog(), folder / "workspace", {**PLAIN, **files}
+    async with real_service(folder, config) as running, anyio.create_task_group() as tasks:
+        write(root / "warm.py", "x = 1\n")
+        await running.service.touched(Touch(("warm.py",), "edit"), running.client)
+        for name, text in files.items():
+            write(root / name, text)
+        tasks.start_soon(watchdog.run)
+        for source in (name for name in files if name.startswith(("a.", "b."))):
+            await running.service.check(running.client, (source,))
+            await anyio.to_thread.run_sync(write, root / source, files[source] + "\ny = 1\n")
+            await running.service.touched(Touch((source,), "edit"), running.client)
+        tasks.cancel_scope.cancel()
+    return watchdog.worst
+
+
+def main() -> None:
+    gc.freeze()
+    for what, files in HOSTILE.items():
+        if sys.argv[1:] and not any(word in what for word in sys.argv[1:]):
+            continue
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            worst = anyio.run(waited, files, Path(folder).resolve())
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"{what:45} {worst * 1000:7.0f} ms {peak:6} MiB at most so far", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,6 @@ have an error are those that the generator broke. Three columns of time, in mill
 import os
 import random
 import shutil
-import sys
 import tempfile
 import time
 import tomllib
@@ -26,8 +25,6 @@ from typing import Any
 import anyio
 from harness.numbers import percentile
 from harness.pages import head, line, options
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from pilotfish.client import handshake
 from pilotfish.client.session import Session, open_session

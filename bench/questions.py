@@ -7,22 +7,18 @@ whole word. Where a fresh answer lacks a place that the search has, the declarat
 checker of the language is run: a new error on that line is a true use that was missed.
 """
 
-import os
 import random
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import anyio
 from harness import corpus, pages
-from harness.corpus import Project
 from harness.pages import head, options
-from harness.servers import NPM, SCRIPTS
+from harness.setting import workplace
 from told.truth import Asker, difference
 
 import pilotfish
@@ -39,23 +35,6 @@ DECLARATIONS = {
     "go": re.compile(r"^func (?:\([^)]*\) )?(?P<name>[A-Z]\w*)|^type (?P<type>[A-Z]\w*) ", re.MULTILINE),
 }
 """What a project exports, by the look of it."""
-
-CHECKED_JAVASCRIPT = """
-{"compilerOptions": {"allowJs": true, "checkJs": true, "noEmit": true, "module": "commonjs", "target": "es2022",
-"noImplicitAny": false, "strict": false, "types": []}, "include": ["index.js", "lib"]}
-"""
-
-EXPRESS = Project(
-    name="express",
-    language="javascript",
-    registry="npm",
-    package="express@4.18.2",
-    sha256="8a4a69997fb326bd5966256709dbce2acff6cd53e048fc017c28b8c85f91c37e",
-    keep=("lib", "index.js", "package.json"),
-    servers=("typescript",),
-    files={"tsconfig.json": CHECKED_JAVASCRIPT},
-)
-"""Its project file is for the checker alone."""
 
 MAX_ALIKE = 5
 """Things of one name in a file that are tried by their index."""
@@ -169,27 +148,18 @@ async def measured(
     return score
 
 
-def environment(folder: Path) -> dict[str, str]:
-    path = os.pathsep.join((str(SCRIPTS), str(NPM), "/usr/local/bin", "/usr/bin", "/bin"))
-    return {"HOME": str(folder), "PILOTFISH_HOME": str(folder / "state"), "PATH": path, "LANG": "C.UTF-8"}
-
-
 def run(name: str, count: int, seed: int) -> Score:
-    known = {**corpus.projects(), "express": EXPRESS}
-    project = known[WITHOUT.get(name, name)]
-    with tempfile.TemporaryDirectory() as folder:
-        asked = replace(project, files={}) if name in WITHOUT else project
-        root = corpus.copy(asked, Path(folder))
-        texts = corpus.texts(root, project.language)
-        known_names = declared(texts, project.language)
-        names = sorted(random.Random(seed).sample(sorted(known_names), min(count, len(known_names))))
-        home = Path(folder) / "home"
-        home.mkdir()
+    project = corpus.projects()[WITHOUT.get(name, name)]
+    server = project.servers[0]
+    with workplace(replace(project, files={}) if name in WITHOUT else project, server) as setting:
+        texts = corpus.texts(setting.root, project.language)
+        known = declared(texts, project.language)
+        names = sorted(random.Random(seed).sample(sorted(known), min(count, len(known))))
 
         async def ask() -> Score:
-            async with pilotfish.open(root, shell=computer(environment(home))) as workspace:
-                with Asker(project, project.servers[0]).open() as asker:
-                    return await measured(workspace, asker, texts, known_names, names)
+            async with pilotfish.open(setting.root, shell=computer(setting.environment())) as workspace:
+                with Asker(project, server).open() as asker:
+                    return await measured(workspace, asker, texts, known, names)
 
         return anyio.run(ask)
 

@@ -6,7 +6,6 @@ The model and its oracle are `tests/support/oracles/freshness.py`; `tests/feedba
 in every gate, and more by Hypothesis, which makes a failure small.
 """
 
-import argparse
 import gc
 import logging
 import sys
@@ -15,8 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-CLONE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(CLONE / "tests"))
+from harness.pages import options
 
 from support.oracles.freshness import Checked, Schedule, make_ground, play, wrong
 from support.oracles.schedules import numbered
@@ -28,11 +26,11 @@ COLLECT_EVERY = 300
 
 
 def main() -> int:
-    options = _options()
+    chosen = options(__doc__, count=("1300",), seed=0, number=-1)
     # What a broken watcher raises is logged, ten thousand times.
     logging.disable(logging.CRITICAL)
     gc.disable()
-    numbers = range(options.count) if options.number is None else [options.number]
+    numbers = range(int(chosen.count[0])) if chosen.number < 0 else [chosen.number]
     outcomes: Counter[str] = Counter()
     failures, started = 0, time.process_time()
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
@@ -41,23 +39,15 @@ def main() -> int:
         for number in numbers:
             if number % COLLECT_EVERY == 0:
                 gc.collect()
-            schedule, found = _played(root, options.seed, number, outcomes)
+            schedule, found = _played(root, chosen.seed, number, outcomes)
             failures += bool(found)
-            if found or options.number is not None:
-                print(f"seed {options.seed} number {number}: {schedule.kind.name}", *found, sep="\n  ")
+            if found or chosen.number >= 0:
+                print(f"seed {chosen.seed} number {number}: {schedule.kind.name}", *found, sep="\n  ")
                 print(*schedule.steps, list(schedule.tape), sep="\n  ", flush=True)
     spent = time.process_time() - started
-    print(f"{len(numbers)} schedules, seed {options.seed}: {failures} failures; {spent:.0f} s of processor time")
+    print(f"{len(numbers)} schedules, seed {chosen.seed}: {failures} failures; {spent:.0f} s of processor time")
     print(", ".join(f"{count} {word}" for word, count in outcomes.most_common()))
     return 1 if failures else 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("count", type=int, nargs="?", default=1300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--number", type=int)
-    return parser.parse_args()
 
 
 def _played(root: Path, seed: int, number: int, outcomes: Counter[str]) -> tuple[Schedule, list[str]]:

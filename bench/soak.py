@@ -12,14 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psutil
-from msgspec.structs import replace
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-
 import anyio
 import anyio.to_thread
+import psutil
 from harness.pages import options
+from msgspec.structs import replace
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
@@ -106,7 +103,7 @@ async def worktrees(system: System, folder: Path, count: int, servers: list[Scri
             await anyio.sleep(4 * UNUSED_SECONDS)
             if number in {1, 10, count} or number % 25 == 0:
                 print(f"worktree {number:4d}  {facts()}  {kept()}", flush=True)
-        daemon.stop("the benchmark is over")
+        daemon.life.stop("the benchmark is over")
     os.close(claim.lock)
 
 

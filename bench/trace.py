@@ -17,9 +17,7 @@ from typing import Any
 
 import anyio
 from harness.pages import options
-
-CLONE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(CLONE / "tests"))
+from harness.servers import CLONE
 
 from pilotfish.api.questions import Touch
 from support.services.real import RealService, only, real_service

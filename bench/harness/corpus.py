@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -152,32 +152,26 @@ def _make_repository(root: Path) -> None:
 def sources(project: Project) -> Path:
     """The folder in the cache, not to be written to."""
     bare = replace(project, environment=False)
-    target = cache() / "sources" / f"{_slug(project.package)}-{bare.identity[:8]}"
-    if target.is_dir():
-        return target
-    with scratch() as folder:
-        archive = _downloaded(project.registry, project.package, project.sha256, Path(folder))
-        unpacked = _unpacked(archive, Path(folder) / "unpacked", project.folder)
-        for path in unpacked.iterdir():
-            if project.keep and path.name not in project.keep:
-                _remove(path)
-        for pattern in project.drop:
-            for path in list(unpacked.glob(pattern)):
-                _remove(path)
-        put(unpacked, target)
-    return target
+
+    def make(folder: Path) -> Path:
+        archive = _downloaded(project.registry, project.package, project.sha256, folder)
+        unpacked = _unpacked(archive, folder / "unpacked", project.folder)
+        unwanted = [path for path in unpacked.iterdir() if project.keep and path.name not in project.keep]
+        for path in [*unwanted, *(path for pattern in project.drop for path in unpacked.glob(pattern))]:
+            if path.exists():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return unpacked
+
+    return kept("sources", f"{_slug(project.package)}-{bare.identity[:8]}", make)
 
 
 def _beside(project: Project) -> Path:
-    target = cache() / "beside" / f"{_slug(project.package)}-{project.identity[:8]}"
-    if target.is_dir():
-        return target
-    with scratch() as folder:
-        unpacked = Path(folder) / "unpacked"
+    def make(folder: Path) -> Path:
         for package, digest in project.beside.items():
-            _unpacked(_downloaded("debian", package, digest, Path(folder)), unpacked, "")
-        put(unpacked, target)
-    return target
+            _unpacked(_downloaded("debian", package, digest, folder), folder / "unpacked", "")
+        return folder / "unpacked"
+
+    return kept("beside", f"{_slug(project.package)}-{project.identity[:8]}", make)
 
 
 def empty_environment() -> Path:
@@ -187,18 +181,17 @@ def empty_environment() -> Path:
 
 def environment(name: str, requirements: Sequence[str]) -> Path:
     digest = hashlib.sha256("\n".join([sys.version, *requirements]).encode()).hexdigest()
-    target = cache() / "environments" / f"{name}-{digest[:8]}"
-    if target.is_dir():
-        return target
-    with scratch() as folder:
-        made = Path(folder) / ".venv"
+
+    def make(folder: Path) -> Path:
+        made = folder / ".venv"
         base = getattr(sys, "_base_executable", sys.executable)
         run([base, "-m", "venv", "--without-pip", str(made)])
         pip = [sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "-q", "--no-compile"]
         if requirements:
             run([*pip, "--no-deps", *requirements])
-        put(made, target)
-    return target
+        return made
+
+    return kept("environments", f"{name}-{digest[:8]}", make)
 
 
 def _downloaded(registry: str, package: str, digest: str, folder: Path) -> Path:
@@ -250,25 +243,20 @@ def _unpacked(archive: Path, target: Path, folder: str) -> Path:
     return top / folder
 
 
-def put(made: Path, target: Path) -> None:
-    """One rename, so that two runs at the same time do not see half of it."""
-    target.parent.mkdir(exist_ok=True)
-    try:
-        made.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
-def scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(dir=cache(), prefix="new-")
+def kept(sort: str, name: str, make: Callable[[Path], Path]) -> Path:
+    """A folder of the cache, made once in a scratch folder; by one rename, so that nobody sees half of it."""
+    target = cache() / sort / name
+    if target.is_dir():
+        return target
+    with tempfile.TemporaryDirectory(dir=cache(), prefix="new-") as folder:
+        made = make(Path(folder))
+        target.parent.mkdir(exist_ok=True)
+        try:
+            made.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    return target
 
 
 def run(argv: Sequence[str], folder: Path | None = None) -> None:

@@ -86,25 +86,25 @@ def fetched(name: str) -> Path:
     """The folder of a pinned server, with its programs in `bin`."""
     pin = SERVERS[name]
     digest = hashlib.sha256("\0".join([*pin.npm, *pin.debian, *pin.debian.values()]).encode()).hexdigest()
-    target = corpus.cache() / "programs" / f"{name}-{digest[:8]}"
-    if target.is_dir():
-        return target
-    with corpus.scratch() as folder:
-        made = Path(folder) / name
+    target = f"{name}-{digest[:8]}"
+
+    def make(folder: Path) -> Path:
+        made = folder / name
         made.mkdir()
         if pin.npm:
             corpus.run(["npm", "install", "--silent", "--prefix", str(made), *pin.npm])
             (made / "bin").symlink_to("node_modules/.bin")
-        for file, digest in pin.debian.items():
-            archive = Path(folder) / file.rpartition("/")[2]
+        for file, wanted in pin.debian.items():
+            archive = folder / file.rpartition("/")[2]
             corpus.run(["curl", "-sSf", "-m", "600", "-o", str(archive), f"{corpus.mirror()}/{file}"])
-            if (real := hashlib.sha256(archive.read_bytes()).hexdigest()) != digest:
-                raise corpus.Unavailable(f"{file} has the digest {real}, the pins say {digest}")
+            if (real := hashlib.sha256(archive.read_bytes()).hexdigest()) != wanted:
+                raise corpus.Unavailable(f"{file} has the digest {real}, the pins say {wanted}")
             corpus.run(["dpkg-deb", "-x", str(archive), str(made)])
         for program in pin.started:
-            _make_starter(made, target, program)
-        corpus.put(made, target)
-    return target
+            _make_starter(made, corpus.cache() / "programs" / target, program)
+        return made
+
+    return corpus.kept("programs", target, make)
 
 
 def _toolchain() -> Path:

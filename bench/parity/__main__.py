@@ -22,7 +22,7 @@ from told import figures
 
 from parity import agent_loop, lives, measures, programs, report
 from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
-from parity.subjects import KINDS, PEERS, Kind, Scratch
+from parity.subjects import KINDS, PEERS, Kind, Scratch, smoke
 
 Part = Callable[[Bench, str], Awaitable[None]]
 
@@ -100,7 +100,8 @@ async def measured(plan: Plan, parts: set[str], subjects: set[str]) -> Bench:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve()
         bench = Bench(plan, [], Scratch(root))
-        bench.kinds = [kind for kind in KINDS.values() if kind.name in subjects and _is_installed(bench, kind)]
+        for kind in (kind for kind in KINDS.values() if kind.name in subjects):
+            bench.kinds = [*bench.kinds, replace(kind, languages=await _works(bench, kind))]
         try:
             for name, part in PARTS.items():
                 for language in plan.languages if name in parts else ():
@@ -124,15 +125,24 @@ async def _done(bench: Bench, name: str, part: Awaitable[None]) -> None:
         bench.broken.append(f"{name}: {type(error).__name__}: {plain(error, bench.scratch.root)}")
 
 
-def _is_installed(bench: Bench, kind: Kind) -> bool:
-    """What a registry does not give is not measured, and the report says so."""
-    try:
-        if kind.name in PEERS:
-            PEERS[kind.name].install()
-    except (OSError, subprocess.CalledProcessError) as error:
-        bench.record("warm definition", kind.languages[0], kind.name).failure = f"not installed: {plain(error)}"
-        return False
-    return True
+async def _works(bench: Bench, kind: Kind) -> tuple[str, ...]:
+    """The languages in which it may be measured: what a registry does not give is not, nor what fails its smoke test.
+
+    The report says so.
+    """
+    peer, found = PEERS.get(kind.name), list[str]()
+    for language in bench.plan.languages if peer and peer.pins else ():
+        assert peer is not None
+        said(f"smoke test of {kind.name}, {language}")
+        try:
+            peer.install()
+            why = await smoke(peer, language, bench.scratch)
+        except (OSError, subprocess.CalledProcessError) as error:
+            why = f"not installed: {plain(error)}"
+        if why:
+            bench.fail(["warm definition", "edit: introduce"], language, kind.name, why)
+        found += [] if why else [language]
+    return tuple(found) if peer and peer.pins else kind.languages
 
 
 if __name__ == "__main__":

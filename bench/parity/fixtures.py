@@ -6,18 +6,20 @@ puts a name into a file that nothing defines, or takes it out: an answer is righ
 
 import random
 import re
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """How one language says the few things that fixtures need."""
+    """How one language says the few things that fixtures need: a row of `grammars.toml`."""
 
     server: str
-    command: tuple[str, ...]
+    command: Sequence[str]
     suffix: str
-    files: tuple[tuple[str, str], ...]
+    files: Mapping[str, str]
     importing: str
     """One line; `{module}` and `{name}`."""
     function: str
@@ -29,31 +31,9 @@ class Grammar:
 
 
 GRAMMARS = {
-    "python": Grammar(
-        server="basedpyright",
-        command=("basedpyright-langserver", "--stdio"),
-        suffix=".py",
-        files=(("pyproject.toml", '[project]\nname = "fixture"\n'),),
-        importing="from {module} import {name}",
-        function="def {name}(value: int) -> int:\n    return {body}\n",
-        call="{name}(value)",
-        missing="print({name})",
-        comment="# {text}",
-    ),
-    "typescript": Grammar(
-        server="typescript",
-        command=("typescript-language-server", "--stdio"),
-        suffix=".ts",
-        files=(("tsconfig.json", '{"compilerOptions": {"strict": true}}\n'), ("package.json", "{}\n")),
-        importing='import {{ {name} }} from "./{module}";',
-        function="export function {name}(value: number): number {{\n    return {body};\n}}",
-        call="{name}(value)",
-        missing="console.log({name});",
-        comment="// {text}",
-    ),
+    language: Grammar(**row)
+    for language, row in tomllib.loads(Path(__file__).with_name("grammars.toml").read_text()).items()
 }
-
-
 LANGUAGES = {grammar.server: language for language, grammar in GRAMMARS.items()}
 
 
@@ -90,7 +70,7 @@ def make(language: str, root: Path, *, seed: int, modules: int, functions: int) 
     """A workspace of `modules` files; the same arguments make the same bytes."""
     grammar, chance = GRAMMARS[language], random.Random(f"{seed} {language} {modules} {functions}")
     root.mkdir(parents=True, exist_ok=True)
-    for name, text in grammar.files:
+    for name, text in grammar.files.items():
         (root / name).write_text(text)
     definitions: dict[str, tuple[str, int]] = {}
     calls: list[tuple[str, int, int, str]] = []

@@ -17,10 +17,6 @@ from parity.subjects import Kind, NotOffered, Subject, ThroughMcp
 
 SESSIONS = 10
 PATCH = 20
-CLIENTS = (1, 8, 32)
-QUESTIONS = 20
-"""Asked by each client at once."""
-
 OWN_SERVERS = "every session has servers of its own, so there is nothing to share"
 
 HELD = ("memory of the bridge", "memory of the servers", "tool schema bytes", "left after the end")
@@ -30,8 +26,6 @@ LEFT = ("left after kill -9",)
 PATCHED = (f"patch of {PATCH} files",)
 SESSION = ("second session, first answer", f"session {SESSIONS}, first answer", "second session: new servers")
 STARTED = ("second session, from the start of its program", f"session {SESSIONS}, from the start of its program")
-THROUGHPUT = tuple(f"definition, {clients} clients at once" for clients in CLIENTS)
-RATES = tuple(f"questions per second, {clients} clients" for clients in CLIENTS)
 FEEDBACK = ("feedback bytes",)
 
 TROUBLE = (RuntimeError, TimeoutError, OSError, NotOffered, psutil.Error)
@@ -48,7 +42,7 @@ async def lives(bench: Bench, language: str) -> None:
         await _guarded(bench, (*HELD, *FEEDBACK, *PATCHED), language, kind, _life)
     for kind in bench.in_turns(0, [kind for kind in kinds if _through_mcp(kind)]):
         said(f"  sessions: {kind.name}")
-        await _guarded(bench, (*SESSION, *STARTED, *THROUGHPUT, *RATES), language, kind, _sessions)
+        await _guarded(bench, (*SESSION, *STARTED), language, kind, _sessions)
     said("  kill -9 of all")
     killed = [kind for kind in kinds if kind.name not in {"bare", "library"}]
     await asyncio.gather(*(_guarded(bench, LEFT, language, kind, _killed) for kind in killed))
@@ -154,23 +148,20 @@ def _names_all(names: set[str], answer: str) -> bool:
 
 
 async def _sessions(bench: Bench, language: str, kind: Kind) -> None:
-    """More sessions on a root that has one, and all of them asking at once."""
+    """More sessions on a root that has one."""
     fixture = bench.fixture(language)
     async with bench.home(kind.name, fixture) as home, AsyncExitStack() as stack:
         subjects: list[Subject] = [await stack.enter_async_context(kind.open(fixture, home))]
         await _woken(bench, subjects[0], fixture.places[0])
         before = processes.servers(home)
-        await _at_once(bench, fixture, kind, subjects)
-        for number in range(2, max(CLIENTS) + 1):
+        for number in range(2, SESSIONS + 1):
             await _joined(bench, stack, kind, (fixture, home), subjects)
             more = processes.servers(home) - before
             if number == 2:
                 bench.figure(SESSION[2], language, kind.name, more)
             if more > 0:
-                bench.fail((*SESSION, *STARTED, *THROUGHPUT, *RATES), language, kind.name, OWN_SERVERS)
+                bench.fail((*SESSION, *STARTED), language, kind.name, OWN_SERVERS)
                 return
-            if number in CLIENTS:
-                await _at_once(bench, fixture, kind, subjects)
 
 
 async def _joined(
@@ -183,29 +174,11 @@ async def _joined(
     subjects.append(await stack.enter_async_context(kind.open(*where)))
     names = ("", "") if named is None else (STARTED[named], SESSION[named])
     whole, record = (bench.record(one, fixture.language, kind.name) if one else Record("", "", "") for one in names)
-    if await _asked(bench, record, subjects[-1], place, starts=True):
-        whole.milliseconds.append((time.perf_counter() - started) * 1000)
-
-
-async def _asked(bench: Bench, record: Record, subject: Subject, place: Place, *, starts: bool = False) -> bool:
-    return await bench.timed(
-        record, lambda: subject.ask("definition", place), lambda answer: is_definition(place, answer), starts=starts
+    answered = await bench.timed(
+        record, lambda: subjects[-1].ask("definition", place), lambda answer: is_definition(place, answer), starts=True
     )
-
-
-async def _at_once(bench: Bench, fixture: Fixture, kind: Kind, subjects: Sequence[Subject]) -> None:
-    """Milliseconds for one question while all ask at once, and how many answers that makes in a second."""
-    place = CLIENTS.index(len(subjects))
-    record = bench.record(THROUGHPUT[place], fixture.language, kind.name)
-    started = time.perf_counter()
-    await asyncio.gather(*(_questions(bench, record, subject, fixture.places) for subject in subjects))
-    rate = len(subjects) * QUESTIONS / (time.perf_counter() - started)
-    bench.figure(RATES[place], fixture.language, kind.name, rate)
-
-
-async def _questions(bench: Bench, record: Record, subject: Subject, places: Sequence[Place]) -> None:
-    for place in places[:QUESTIONS]:
-        await _asked(bench, record, subject, place)
+    if answered:
+        whole.milliseconds.append((time.perf_counter() - started) * 1000)
 
 
 async def _feedback(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:

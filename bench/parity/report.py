@@ -64,7 +64,8 @@ class Target:
         return FIGURES[self._figure](table, *self._given)
 
 
-TARGETS = tuple(Target(**row) for row in tomllib.loads(Path(__file__).with_name("targets.toml").read_text())["targets"])
+DATA = tomllib.loads(Path(__file__).with_name("targets.toml").read_text())
+TARGETS = tuple(Target(**row) for row in DATA["targets"])
 
 
 @dataclass(frozen=True)
@@ -182,27 +183,10 @@ FIGURES: Mapping[str, Callable[..., Figure]] = {
 
 REMARKS = Path(__file__).parent / "remarks.md"
 
-UNITS = {
-    "second session: new servers": "",
-    "memory": "MB",
-    "memory of an idle session": "KB",
-    "growth over edits": "MB",
-    "left after": "",
-    "feedback bytes": "bytes",
-    "tool schema bytes": "bytes",
-    "questions per second": "",
-}
+UNITS: Mapping[str, str] = DATA["units"]
 """How the names of measures begin that are figures, with their units, the longest counting; all others are times."""
 
-
-PLOTTED = {
-    "warm definition": "warm-definition",
-    "cold definition": "cold-definition",
-    "edit: introduce": "edit-introduce",
-    "edit: fix": "edit-fix",
-    "edit in the agent loop": "agent-loop-edit",
-    "definition in the agent loop": "agent-loop-definition",
-}
+PLOTTED: Mapping[str, str] = DATA["plots"]
 """Measure → the name of its plot."""
 
 

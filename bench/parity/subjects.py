@@ -5,9 +5,9 @@ names in it once the clock has stopped. What a subject has no way for raises `No
 raises `RuntimeError`: neither is an answer.
 
 Programs that give an agent language servers over MCP, ours among them, are rows of `peers.json`. The others are
-installed from npm and PyPI into `.tools/bench`, by the versions there. `tools` says which tool answers what, and its
-arguments; `before` what is called first; `files` are written before it starts (JSON is YAML enough), so that it runs
-the same servers as the others; `no_verdict` what an answer says in which the program itself claims to know nothing;
+installed from npm and PyPI into `.tools/bench`, by the versions there, and run as their own documentation says. `tools`
+says which tool answers what, and its arguments; `files` are written before it starts (JSON is YAML enough), so that it
+runs the same servers as the others; `no_verdict` what an answer says in which the program claims to know nothing;
 `form` how its answers are written (`told/score.py`). What an upstream cannot do is what the report shows.
 """
 
@@ -21,12 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness import processes
 from harness.clients import Bare, Mcp, started
 from harness.servers import CLONE, filled
 from harness.setting import Setting, hook, pilotfish, run, verb
 
 import pilotfish as library
-from parity.fixtures import GRAMMARS, Fixture, Place
+from parity.fixtures import GRAMMARS, Fixture, Place, is_definition, make
 from pilotfish.api.answers import State
 from pilotfish.library.workspace import Workspace, computer
 
@@ -48,7 +49,6 @@ class Peer:
     pypi: Mapping[str, str] = field(default_factory=dict[str, str])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    before: Sequence[Call] = ()
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     """What it calls the server of a language."""
     no_verdict: str = ""
@@ -97,7 +97,7 @@ class Asked:
             raise NotOffered("no such tool")
         file = about if isinstance(about, str) else about.file
         # Where a file has to be opened for that, opening it is part of the first question about it.
-        if what == "shown" and "opened" in self.peer.tools and file not in self._opened:
+        if what not in {"opened", "written"} and "opened" in self.peer.tools and file not in self._opened:
             await self.ask("opened", file)
         self._opened |= {file} if what == "opened" else set[str]()
         path = Path(self._places["root"]) / file
@@ -132,11 +132,51 @@ async def program_opened(peer: Peer, language: str, setting: Setting) -> AsyncGe
     try:
         mcp = Mcp(child, setting.root, peer.no_verdict)
         await mcp.start()
-        for call in peer.before:
-            await mcp.call(*filled(call, places))
         yield Asked(mcp, peer, places)
     finally:
         await child.close()
+
+
+SMOKE_TRIES, SMOKE_SECONDS = 3, 60.0
+"""Of each question: a server that has just been started may need more than one, and all of that time."""
+
+
+async def smoke(peer: Peer, language: str, scratch: "Scratch") -> str:
+    """What of the least does not work, if anything: a definition, an error that is there, one that is gone.
+
+    A program that fails at this fails because of how we run it, until the contrary is shown: it is not measured.
+    """
+    fixture = make(language, scratch.fresh(f"smoke-{peer.name}") / "workspace", seed=1, modules=3, functions=1)
+    main, place, setting = fixture.file("main"), fixture.places[0], scratch.home(peer.name, fixture)
+    broken, mended = fixture.grammar.missing.format(name="missing_1"), fixture.grammar.comment.format(text="mended")
+    steps: list[tuple[str, str, Place | str, Callable[[str], bool]]] = [
+        ("a definition", broken, place, lambda said: is_definition(place, said)),
+        ("an error", broken, main, lambda said: "missing_1" in said),
+        ("an error that is gone", mended, main, lambda said: "missing_1" not in said),
+    ]
+    try:
+        async with program_opened(peer, language, setting) as program:
+            for number, (what, text, about, right) in enumerate(steps):
+                fixture.write(main, f"{text}\n")
+                if number and "written" in peer.tools:
+                    await program.ask("written", main)
+                if not await _is_told(program, "shown" if about == main else "definition", about, right):
+                    return f"smoke test: {what} is not told"
+    except (OSError, RuntimeError, TimeoutError) as error:
+        return f"smoke test: {type(error).__name__} {error}"
+    finally:
+        if not peer.pins:
+            verb(setting, "daemon", "stop")
+        processes.end(setting)
+    return ""
+
+
+async def _is_told(program: Asked, what: str, about: Place | str, right: Callable[[str], bool]) -> bool:
+    for _ in range(SMOKE_TRIES):
+        with suppress(RuntimeError, TimeoutError):
+            if right(await asyncio.wait_for(program.ask(what, about), SMOKE_SECONDS)):
+                return True
+    return False
 
 
 # --- Everybody, with the same questions -----------------------------------------------------------------------------

@@ -75,12 +75,7 @@ def subject(named: str) -> Subject:
     row = subjects()[name]
     projects = list(_releases(name, row))
     digest = hashlib.sha256("\0".join([str(CUT), *(one.identity for one in projects)]).encode()).hexdigest()
-    target = corpus.cache() / "histories" / f"{name}-{digest[:8]}"
-    if not target.is_dir():
-        with corpus.scratch() as folder:
-            made = Path(folder) / name
-            _write_history(made, projects)
-            corpus.put(made, target)
+    target = corpus.kept("histories", f"{name}-{digest[:8]}", lambda folder: _write_history(folder / name, projects))
     needs = tuple(row.get("requirements", ()))
     environment = corpus.environment(f"replay-{name}", needs) if needs else None
     return Subject(named, row["language"], target, server or SERVERS[row["language"]], environment)
@@ -179,7 +174,7 @@ def _releases(name: str, row: Mapping[str, Any]) -> Iterator[Project]:
         yield Project(name, row["language"], row["registry"], package, digest, (), "", keep, drop, (), files)
 
 
-def _write_history(root: Path, projects: Sequence[Project]) -> None:
+def _write_history(root: Path, projects: Sequence[Project]) -> Path:
     corpus.copy(projects[0], root.parent)
     language, state = projects[0].language, corpus.texts(root, projects[0].language)
     for project in projects[1:]:
@@ -190,6 +185,7 @@ def _write_history(root: Path, projects: Sequence[Project]) -> None:
             git(root, "add", "-A", "-f", "--", *group)
             git(root, "commit", "-q", "-m", f"{release}: {group[0]} and {len(group) - 1} more")
         state = after
+    return root
 
 
 def _put(path: Path, text: str | None) -> None:

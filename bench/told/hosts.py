@@ -9,7 +9,6 @@ import json
 import queue
 import re
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from harness.servers import CLONE
 from harness.setting import HOST_SECONDS, Setting, pilotfish, run, verb
 from parity.fixtures import GRAMMARS, LANGUAGES
-
-from told.conversation import Told, replaced_lines, shell
-from told.edits import Edit
-
-sys.path.insert(0, str(CLONE / "tests"))
 
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import claude_code, qwen
@@ -32,6 +25,8 @@ from support.hosts.model_script import DONE, Answer, Heard, Json, Script
 from support.hosts.model_server import Call, ModelServer, Request, Say
 from support.hosts.opencode import CHAT, started
 from support.hosts.real import NETWORK, program
+from told.conversation import Told, replaced_lines, shell
+from told.edits import Edit
 
 BEGIN_SECONDS = 120.0
 """For a host to ask its first question."""

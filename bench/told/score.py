@@ -323,7 +323,8 @@ def _agent_lsp(text: str, root: str) -> Iterator[Problem]:
     for line in text.splitlines():
         if found := _TABLE.match(line):
             file = found["file"].removeprefix("file://").removeprefix("/").removeprefix(f"{root}/".lstrip("/"))
-            fields = (found["fields"] or "").replace('"', "").split(",")
+            # It writes them as its own structures or as the server's: `Range>Start>Line`, `range>start>line`.
+            fields = (found["fields"] or "").replace('"', "").lower().split(",")
         elif len(cells := [cell.strip().strip('"') for cell in line.split("|")]) == len(fields) > 1:
             row = dict(zip(fields, cells, strict=True))
             line_, column = (next((int(row[name]) + 1 for name in row if name.endswith(one)), 0) for one in _START)

@@ -5,24 +5,27 @@ class with the methods of `Subject`, and name it in `SUBJECTS`.
 """
 
 import asyncio
+import os
+import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from harness import processes
 from harness.clients import Bare, started
-from harness.servers import SERVERS
+from harness.servers import CLONE, SERVERS
 from harness.setting import HOST_SECONDS, Setting, verb
 from parity.fixtures import LANGUAGES
-from parity.subjects import PEERS, Peer, program_opened
+from parity.subjects import PEERS, Peer, Scratch, program_opened, smoke
 
 from pilotfish.servers.catalogue import load
 from told.conversation import Conversation, Told
 from told.edits import Edit
 from told.hosts import WIRINGS, Host
-from told.library import Library
 
 CREATED, CHANGED, DELETED = 1, 2, 3
 
@@ -170,6 +173,24 @@ class BareServer(Asked):
         return [question for path in _there(edit) for question in self._when_read(path)]
 
 
+class Library(Asked):
+    """Pilotfish as a library in a program of its own (`library.py`), which is told of files that are read, too."""
+
+    async def _start(self) -> None:
+        argv, root = [sys.executable, "-m", "told.library", str(self._setting.root)], self._setting.root
+        variables = self._setting.environment() | {"PYTHONPATH": str(CLONE / "bench")}
+        self._child = await started(argv, cwd=root, environment=variables, framed=False)
+        self._stack.push_async_callback(self._child.close)
+
+    def _when_read(self, path: str) -> Iterable[Question]:
+        yield lambda: _silently(self._child.request("after_edit", {"files": [path], "kind": "read"}))
+        yield lambda: _silently(asyncio.sleep(self._setting.pause))
+
+    def after(self, edit: Edit) -> Told:
+        asked = self._child.request("after_edit", {"files": list(edit.paths), "kind": edit.tool})
+        return Told(**self._runner.run(asked))
+
+
 class ToolUser(Asked):
     """A program that speaks MCP, as a model would use it: it edits with its host's tools, then asks what is wrong now.
 
@@ -183,6 +204,10 @@ class ToolUser(Asked):
 
     def begin(self) -> None:
         self._peer.install()
+        with tempfile.TemporaryDirectory(prefix="smoke-") as folder:
+            scratch = Scratch(Path(os.path.realpath(folder)))
+            if why := self._runner.run(smoke(self._peer, LANGUAGES[self._setting.server], scratch)):
+                raise RuntimeError(why)
         super().begin()
 
     def end(self) -> None:

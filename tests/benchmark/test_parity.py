@@ -19,7 +19,7 @@ from parity import measures, report
 from parity.fixtures import GRAMMARS, is_definition, is_right, make
 from parity.records import QUICK, Bench, Record, plain
 from parity.report import TARGETS, verdicts
-from parity.subjects import KINDS, Scratch
+from parity.subjects import KINDS, Peer, Scratch, smoke
 
 pytestmark = pytest.mark.proves("BENCH-1")
 
@@ -146,6 +146,34 @@ async def test_an_answer_does_not_take_away_the_question_that_was_asked_after_it
     async with asyncio.timeout(60):
         assert await asyncio.gather(child.request("ask", 1), child.request("ask", 2)) == [1, 2]
     await child.close()
+
+
+PEER = """
+import json, sys
+def answer(name, given):
+    lines = open(given["path"]).read().splitlines()
+    if name == "definition":
+        return next(f"{given['file']}:{at}" for at, line in enumerate(lines) if f"def {given['name']}(" in line)
+    return "".join(lines) if sys.argv[1] == "tells" else "all is well"
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        given = asked["params"]
+        text = answer(given["name"], given["arguments"]) if asked["method"] == "tools/call" else ""
+        print(json.dumps({"id": asked["id"], "result": {"content": [{"text": text}]}}), flush=True)
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("word", "why"), [("tells", ""), ("tells not", "smoke test: an error is not told")])
+async def test_a_peer_that_does_not_tell_of_an_error_fails_its_smoke_test(tmp_path: Path, word: str, why: str) -> None:
+    tools = {
+        "definition": ["definition", {"path": "{target_path}", "file": "{target}", "name": "{name}"}],
+        "shown": ["errors", {"path": "{path}"}],
+    }
+    (tmp_path / "peer.py").write_text(PEER)
+    peer = Peer("peer", ["{python}", str(tmp_path / "peer.py"), word], tools, pypi={"peer": "1"})
+    assert await smoke(peer, "python", Scratch(tmp_path.resolve())) == why
 
 
 def test_a_process_that_inherits_nothing_is_known_by_its_workspace_and_ended(tmp_path: Path) -> None:

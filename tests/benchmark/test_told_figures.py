@@ -1,6 +1,7 @@
 """The figures of kept results: other programs' words are read rightly, counts are counted, and the pages are theirs."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ AGENT_LSP = f"""GCF profile=generic
         ("lines", f"src/a.ts:3:7  error: {MESSAGE} (2322)\nsrc/a.ts:1:1  hint: 'x' is deprecated. (6385)"),
         ("serena", json.dumps(SERENA)),
         ("agent-lsp", AGENT_LSP),
+        ("agent-lsp", re.sub(r"(?<=\{).*(?=\})", lambda fields: fields[0].title(), AGENT_LSP)),
     ],
 )
 def test_every_form_says_the_same_finding(form: str, text: str) -> None:

@@ -7,6 +7,7 @@ document each, printed at the end. A check that is interrupted ends with what is
 from collections.abc import Callable
 
 import click
+from msgspec import Struct, field
 
 from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, Effort, answer_from, with_data
 from pilotfish.api.questions import Operation
@@ -24,30 +25,21 @@ PROGRESS = "checked {} of {} files"
 NOTHING_CHANGED = "No file has changed since HEAD."
 
 
-class CheckOutput:
+class CheckOutput(Struct):
     """The output of one check that runs. Without a `screen`, it is printed in a pipe."""
 
-    def __init__(
-        self,
-        options: CheckOptions,
-        root: str,
-        cwd: str,
-        screen: Screen | None,
-        write: Callable[[Printed], None],
-        progress: ProgressBar,
-    ) -> None:
-        self._options = options
-        self._root = root
-        self._cwd = cwd
-        self._screen = screen
-        self._write = write
-        self._progress = progress
-        self._chosen = FilesToCheck()
-        self._known: dict[str, DiagnosticsAnswer] = {}
-        self._printed = 0
-        """How many files were, the first ones."""
-        self._told = 0
-        """How many errors were printed."""
+    _options: CheckOptions
+    _root: str
+    _cwd: str
+    _screen: Screen | None
+    _write: Callable[[Printed], None]
+    _progress: ProgressBar
+    _chosen: FilesToCheck = FilesToCheck()
+    _known: dict[str, DiagnosticsAnswer] = field(default_factory=dict[str, DiagnosticsAnswer])
+    _printed: int = 0
+    """How many files were, the first ones."""
+    _told: int = 0
+    """How many errors were printed."""
 
     def take(self, event: CheckEvent) -> None:
         """Take what the check tells, and print what can be printed now."""

@@ -97,8 +97,7 @@ def setup(
     if repair:
         context.exit(_repair(chosen, root, receipts, dry_run=dry_run))
     usual: SetupScope = "global" if every else chosen[0].scopes[0]
-    run = SetupRun(_where(scope or usual, root), receipts, way=way, dry_run=dry_run, remove=remove, advice=advice)
-    run.has_feedback = without is None
+    run = SetupRun(_where(scope or usual, root), receipts, way, dry_run, remove, advice, without is None)
     if every:
         context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
     run.change(chosen[0])
@@ -134,62 +133,59 @@ class HostPlan(Struct, frozen=True):
         return [change for change in self.changes if change.is_needed]
 
 
-class SetupRun:
+class SetupRun(Struct, frozen=True):
     """One run of `setup` or of its removal."""
 
-    def __init__(
-        self, where: Where, receipts: Receipts, *, way: Way | None, dry_run: bool, remove: bool, advice: bool = False
-    ) -> None:
-        self._where = where
-        self._receipts = receipts
-        self._way: Way | None = way
-        """None: the usual one of each host."""
-        self._dry_run = dry_run
-        self._remove = remove
-        self._advice = advice
-        self.has_feedback = True
-        """False: only the tools are wired."""
+    where: Where
+    receipts: Receipts
+    way: Way | None
+    """None: the usual one of each host."""
+    dry_run: bool
+    remove: bool = False
+    advice: bool = False
+    has_feedback: bool = True
+    """False: only the tools are wired."""
 
     def change(self, host: HostSpec) -> None:
         """Show the changes of one host and make them; raises `Failure`."""
-        if self._where.scope not in host.scopes:
-            whose = "of the user that setup could write" if self._where.is_global else "in a project"
+        if self.where.scope not in host.scopes:
+            whose = "of the user that setup could write" if self.where.is_global else "in a project"
             hint = f"Say --{host.scopes[0]}."
             raise Refused(Code.INVALID_INPUT, f"{host.title} has no files {whose}", hint=hint)
         plan = self._plan(host)
         _show_diffs(plan)
-        if not self._dry_run:
+        if not self.dry_run:
             self._write(plan)
-        if self._remove:
+        if self.remove:
             return
         self._show_cautions(host)
-        if not self._dry_run and plan.needed:
+        if not self.dry_run and plan.needed:
             self._show_backups(plan)
             for sentence in host.afterwards:
                 click.echo(f"{host.title}: {sentence}")
-            if self._way == "lsp" and host.by_lsp:
+            if self.way == "lsp" and host.by_lsp:
                 click.echo(f"{host.title}: {host.by_lsp}")
             self._show_undo(host.name)
 
     def change_all(self, every: Sequence[HostSpec], *, ask: bool) -> int:
         """Change all hosts that are installed; one that is refused does not keep the others from it. The exit code."""
         hosts = self._concerned(every)
-        if not self._remove:
+        if not self.remove:
             click.echo(f"Found here: {', '.join(host.title for host in hosts) or 'none'}.")
         plans = [self._try_plan(host) for host in hosts]
         for plan in plans:
             if plan.failure is None:
-                _show_diffs(plan) if self._dry_run else _show_files(plan)
+                _show_diffs(plan) if self.dry_run else _show_files(plan)
         needed = [plan for plan in plans if plan.needed]
-        if needed and ask and not self._dry_run and not click.confirm("Write these files?", default=True):
+        if needed and ask and not self.dry_run and not click.confirm("Write these files?", default=True):
             click.echo("Nothing was changed.")
             return 1
-        done = plans if self._dry_run else [self._try_write(plan) for plan in plans]
+        done = plans if self.dry_run else [self._try_write(plan) for plan in plans]
         for plan in done:
             if plan.failure is not None:
                 why = f"{plan.failure.message} {plan.failure.hint or ''}".rstrip()
                 click.echo(f"{plan.host.title}: {why}", err=True)
-        if not self._dry_run:
+        if not self.dry_run:
             self._show_summary(done)
         return 1 if any(plan.failure for plan in done) else 0
 
@@ -197,37 +193,37 @@ class SetupRun:
         """To be removed is what is wired, whether its host is installed or not any more."""
         from pilotfish.hosts.shared.status import is_installed
 
-        in_scope = [host for host in every if self._where.scope in host.scopes]
-        return [host for host in in_scope if self._remove or is_installed(host, self._where, self._receipts)]
+        in_scope = [host for host in every if self.where.scope in host.scopes]
+        return [host for host in in_scope if self.remove or is_installed(host, self.where, self.receipts)]
 
     def _plan(self, host: HostSpec) -> HostPlan:
         from pilotfish.hosts.shared.changes import plan_removal, plan_setup
         from pilotfish.hosts.shared.hook_settings import advice_files, tools_only
 
-        if self._way == "lsp" and self._way not in host.ways:
+        if self.way == "lsp" and self.way not in host.ways:
             why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
             raise Refused(Code.INVALID_INPUT, why, hint="Leave out --by lsp.")
-        way = self._way if self._way in host.ways else host.ways[0]
+        way = self.way if self.way in host.ways else host.ways[0]
         ways = dict.fromkeys((way, *host.ways))
-        files = {file.path: file for each in reversed(ways) for file in host.files(replace(self._where, way=each))}
-        advice = advice_files(host, self._where)
-        if self._remove:
-            return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in (*files.values(), *advice)))
-        chosen = host.files(replace(self._where, way=way))
+        files = {file.path: file for each in reversed(ways) for file in host.files(replace(self.where, way=each))}
+        advice = advice_files(host, self.where)
+        if self.remove:
+            return HostPlan(host, tuple(plan_removal(file, self.receipts) for file in (*files.values(), *advice)))
+        chosen = host.files(replace(self.where, way=way))
         chosen = chosen if self.has_feedback else tools_only(host, chosen)
         if not chosen:
             why = f"{host.title} reads no file of the user that names language servers"
             raise Refused(Code.INVALID_INPUT, why, hint="Say --project.")
-        changes = [plan_setup(file, self._receipts) for file in (*chosen, *(advice if self._advice else ()))]
+        changes = [plan_setup(file, self.receipts) for file in (*chosen, *(advice if self.advice else ()))]
         # A host is told in one way only: what another way has wired goes.
         others = files.keys() - {file.path for file in chosen}
-        changes += [plan_removal(files[path], self._receipts) for path in sorted(others)]
+        changes += [plan_removal(files[path], self.receipts) for path in sorted(others)]
         return HostPlan(host, tuple(change for change in changes if change is not None))
 
     def _write(self, plan: HostPlan) -> None:
         from pilotfish.hosts.shared.changes import carry_out
 
-        carry_out(plan.changes, self._receipts)
+        carry_out(plan.changes, self.receipts)
 
     def _try_plan(self, host: HostSpec) -> HostPlan:
         try:
@@ -244,9 +240,9 @@ class SetupRun:
 
     def _show_summary(self, plans: Sequence[HostPlan]) -> None:
         changed = [plan for plan in plans if plan.needed]
-        verb = "Removed" if self._remove else "Wired"
+        verb = "Removed" if self.remove else "Wired"
         click.echo(f"{verb}: {', '.join(plan.host.title for plan in changed) or 'nothing'}.")
-        if self._remove:
+        if self.remove:
             return
         for plan in plans:
             self._show_cautions(plan.host)
@@ -262,16 +258,16 @@ class SetupRun:
 
     def _show_cautions(self, host: HostSpec) -> None:
         for caution, holds in host.cautions.items():
-            if holds(self._where):
+            if holds(self.where):
                 click.echo(f"{host.title}: {caution}")
 
     def _show_backups(self, plan: HostPlan) -> None:
         for change in plan.needed:
             if change.without is not None and not change.removes:
-                click.echo(f"Backup of {change.now.path}: {self._receipts.backup(change.now.target)}")
+                click.echo(f"Backup of {change.now.path}: {self.receipts.backup(change.now.target)}")
 
     def _show_undo(self, what: str) -> None:
-        scope = "" if self._where.is_global else " --project"
+        scope = "" if self.where.is_global else " --project"
         click.echo(f"Undo it with `pilotfish setup {what}{scope} --remove`.")
 
 
@@ -303,7 +299,7 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
     if not found:
         click.echo("Nothing to repair: every host that is wired starts this installation.")
     for host, where in found:
-        SetupRun(where, receipts, way=where.way, dry_run=dry_run, remove=False).change(host)
+        SetupRun(where, receipts, where.way, dry_run).change(host)
     return 0
 
 

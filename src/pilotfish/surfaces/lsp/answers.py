@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from pilotfish.api.answers import (
@@ -90,21 +90,14 @@ RESULTS: Mapping[Operation, _Render] = {
 }
 
 
-class LspAnswers:
+class LspAnswers(Struct, frozen=True):
     """One client. A request about a document whose text is not on disk is refused."""
 
-    def __init__(
-        self,
-        service: Service,
-        client: ClientSession,
-        documents: OpenDocuments,
-        published: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._service = service
-        self._client = client
-        self._documents = documents
-        self._published = published
-        """Waits until the diagnostics of what was touched before are published."""
+    _service: Service
+    _client: ClientSession
+    _documents: OpenDocuments
+    _published: Callable[[], Awaitable[None]]
+    """Waits until the diagnostics of what was touched before are published."""
 
     async def at_position(self, operation: Operation, params: Raw) -> object:
         given = read_params(params, QuestionParams)

@@ -108,6 +108,12 @@ async def test_a_rename_that_cannot_be_done_says_why(project: Project) -> None:
     )
     bad = await project.ask(Operation.RENAME, symbol="total", new_name="1 bad")
     assert bad.errors[0].message.startswith("'1 bad' is no name")
+    keyword = await project.ask(Operation.RENAME, symbol="total", new_name="class")
+    assert keyword.errors[0].message == "'class' is a keyword of Python, and no name."
+    dashed = await project.ask(Operation.RENAME, symbol="total", new_name="grand-total")
+    assert "'grand-total' is no name" in dashed.errors[0].message
+    builtin = await project.ask(Operation.RENAME, symbol="total", new_name="print")
+    assert any("print is a builtin of Python" in one for one in builtin.meta.warnings)
     library = await project.ask(Operation.RENAME, file_path="money.py", line=2, character=12, new_name="size")
     assert "basedpyright does not rename len" in library.errors[0].message
 

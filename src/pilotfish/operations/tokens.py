@@ -3,6 +3,8 @@
 A word is whole where no letter, digit, `_` or `$` stands next to it. Places are in code points.
 """
 
+import builtins
+import keyword
 import re
 from functools import lru_cache
 
@@ -68,13 +70,24 @@ def main_name(text: Text, line: int, *, called: bool) -> Position | None:
     return Position(line, chosen[0].start()) if chosen else None
 
 
-def refuse_bad_name(new: str, old: str) -> None:
-    """Raise `Refused` for what is no name in any language: some servers write anything into the code."""
+def refuse_bad_name(new: str, old: str, language: str = "") -> None:
+    """Raise `Refused` for what is no name in the language: some servers write anything into the code, others do not say
+    why they write nothing.
+    """
+    if language == "python" and keyword.iskeyword(new):
+        raise Refused(Code.INVALID_INPUT, f"{new!r} is a keyword of Python, and no name.")
     if _NO_NAME.search(new):
         message = f"{new!r} is no name: a name has no spaces, quotes, brackets, commas or semicolons."
         raise Refused(Code.INVALID_INPUT, message)
     if new[:1].isdigit() and not old[:1].isdigit():
         raise Refused(Code.INVALID_INPUT, f"{new!r} is no name: a name does not begin with a digit.")
+
+
+def hidden_builtin(new: str, language: str) -> tuple[str, ...]:
+    """A warning for a name that the language has already, without any declaration."""
+    if language != "python" or new not in dir(builtins):
+        return ()
+    return (f"{new} is a builtin of Python, which the new name hides wherever both could be meant",)
 
 
 @lru_cache(maxsize=256)

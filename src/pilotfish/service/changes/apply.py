@@ -23,7 +23,7 @@ from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.results import View, is_null
 from pilotfish.operations.rows import ROWS, at_position, request_of
 from pilotfish.operations.symbol_names import bare_name
-from pilotfish.operations.tokens import refuse_bad_name
+from pilotfish.operations.tokens import hidden_builtin, refuse_bad_name
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange
 from pilotfish.protocol.positions import Text
@@ -107,7 +107,8 @@ class ChangeRunner:
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
         request, caveats = request_of(Operation.RENAME), dict[str, str]()
         old = name_asked_about(job.question, subject) or ""
-        refuse_bad_name(job.question.new_name or "", old)
+        new, language = job.question.new_name or "", candidates[0].language_id if candidates else ""
+        refuse_bad_name(new, old, language)
 
         async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
             if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
@@ -128,7 +129,7 @@ class ChangeRunner:
                 raise failure
             raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
         proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
-        if not proposal.edit.plan.operations and job.question.new_name != old:
+        if not proposal.edit.plan.operations and new != old:
             raise await self._why_not(job, subject, proposal.candidate, old)
         return Intent(
             proposal.edit.plan,
@@ -137,7 +138,7 @@ class ChangeRunner:
             failures=collected.failures,
             doubts=collected.doubts,
             caveats=tuple(caveats.values()),
-            warnings=await self._same_name(job, subject),
+            warnings=(*hidden_builtin(new, language), *await self._same_name(job, subject)),
         )
 
     async def _same_name(self, job: Job, subject: Subject) -> tuple[str, ...]:
@@ -159,7 +160,8 @@ class ChangeRunner:
                 )
                 await session.request(PREPARE_RENAME, at_position(asked), about=subject.path)
 
-        why = ""
+        new = job.question.new_name or ""
+        why = "" if new.isidentifier() else f": {new!r} is no name"
         try:
             await self._proposals.use(job, candidate, ask)
         except Failure as failure:

@@ -10,8 +10,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import load_from
 from pilotfish.config.named_files import MAX_NAMES, TooManyNames, named_files
-from pilotfish.config.pins import write_pin
-from pilotfish.config.trust import Stale, Trusted, Untrusted, changed_files, pin_of, read_offer
+from pilotfish.config.trust import Stale, Trusted, Untrusted, changed_files, pin_of, read_offer, write_pin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.config import pins
-from pilotfish.config.pins import BadPin, Pin, pin_file, read_pin, read_pins, remove_pin, write_pin
+from pilotfish.config import trust
+from pilotfish.config.trust import BadPin, Pin, pin_file, read_pin, read_pins, remove_pin, write_pin
 from pilotfish.model import AbsPath
 
 pytestmark = pytest.mark.proves("T15")
@@ -151,7 +151,7 @@ def test_a_write_that_fails_leaves_the_old_record_whole(
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(pins.os, failing, fail)
+    monkeypatch.setattr(trust.os, failing, fail)
     with pytest.raises(OSError, match="disk full"):
         write_pin(folder, pin(digest="sha256:2"))
     monkeypatch.undo()

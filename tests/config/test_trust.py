@@ -9,8 +9,7 @@ import pytest
 
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Loaded, load_from
-from pilotfish.config.pins import pin_file, write_pin
-from pilotfish.config.trust import Stale, Trusted, TrustOffer, Untrusted, pin_of, read_offer
+from pilotfish.config.trust import Stale, Trusted, TrustOffer, Untrusted, pin_file, pin_of, read_offer, write_pin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home
@@ -38,8 +37,7 @@ def approve(home: Home) -> TrustOffer:
 def obeyed(loaded: Loaded) -> bool:
     """Whether the project's commands are in force; half in force is a failure of its own."""
     pyright = loaded.config.servers["pyright"]
-    python = pyright.settings["python"]
-    assert isinstance(python, dict)
+    python: dict[str, Json] = pyright.settings["python"]
     seen = {
         pyright.command == ("./evil",),
         pyright.env == {"A": "1"},

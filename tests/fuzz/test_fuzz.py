@@ -14,7 +14,7 @@ SOURCES = TOP / "src" / "pilotfish"
 
 OF_OURS = {
     "config/host_trust.py",
-    "config/pins.py",
+    "config/trust.py",
     "daemon/tracing.py",
     "hosts/edits/toml_edit.py",
     "hosts/edits/yaml_edit.py",

@@ -18,12 +18,11 @@ from pilotfish.config.files import WorkspaceFiles, open_workspace
 from pilotfish.config.gate import GatedValue, Split, split
 from pilotfish.config.host_trust import deciding_files
 from pilotfish.config.merge import ConfigSource, EqualValues, Layer, Merged, ValueOrigin, merge
-from pilotfish.config.pins import pin_file
 from pilotfish.config.places import Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
 from pilotfish.config.schema import DEFAULTS, HOST_DEFAULTS, SecuritySettings
 from pilotfish.config.sheets import Names, Sheet, read_project_sheet, read_user_sheet
-from pilotfish.config.trust import Stale, Trust, Trusted, TrustGrant, read_grant, read_offer, settle
+from pilotfish.config.trust import Stale, Trust, Trusted, TrustGrant, pin_file, read_grant, read_offer, settle
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside

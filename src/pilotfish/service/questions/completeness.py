@@ -33,6 +33,7 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.questions.project_requests import files_of_project
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
+from pilotfish.system.regular_files import read_regular
 
 INDEX_SECONDS = 20.0
 """How long a question may wait for the words of a project: 50,000 files take some ten seconds."""
@@ -266,17 +267,9 @@ def _in_strings(before: str, name: str, paths: Sequence[AbsPath]) -> list[AbsPat
 
 def head_of(path: AbsPath, most: int) -> bytes:
     """The first bytes of a file; nothing where it cannot be read. Blocking: for a thread."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        # A notebook is read as a whole, or not at all.
-        return code_bytes(path, os.read(descriptor, MAX_FILE_BYTES if is_notebook(path) else most))[:most]
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
+    # A notebook is read as a whole, or not at all.
+    content = read_regular(path, MAX_FILE_BYTES if is_notebook(path) else most, follows=False) or b""
+    return code_bytes(path, content)[:most]
 
 
 def _distance(path: AbsPath, other: AbsPath) -> int:

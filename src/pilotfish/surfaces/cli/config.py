@@ -93,9 +93,8 @@ def trust(directory: str | None, root: str | None, listing: bool, digest: str | 
 @json_option
 def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Withdraw the trust that `pilotfish trust` gave."""
-    from pilotfish.config.pins import remove_pin
     from pilotfish.config.problems import printable
-    from pilotfish.config.trust import Trusted, forget_shown
+    from pilotfish.config.trust import Trusted, forget_shown, remove_pin
     from pilotfish.model import AbsPath
 
     places = _places()
@@ -118,9 +117,8 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     """The workspace stays open from showing to storing: what is stored is what was shown."""
     from pilotfish.config.files import open_workspace
     from pilotfish.config.load import load_from
-    from pilotfish.config.pins import BadPin, write_pin
     from pilotfish.config.problems import printable
-    from pilotfish.config.trust import Trusted, find_obstacle, pin_of, read_offer
+    from pilotfish.config.trust import BadPin, Trusted, find_obstacle, pin_of, read_offer, write_pin
     from pilotfish.surfaces.cli.project import waiting_servers
     from pilotfish.surfaces.cli.terminal.config_text import offer_json, offer_lines
 
@@ -163,8 +161,7 @@ def _approve_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer,
 
 def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: Trust) -> None:
     """Return when a person at a terminal approves; raises `Refused` otherwise."""
-    from pilotfish.config.pins import BadPin
-    from pilotfish.config.trust import Stale, remember_shown
+    from pilotfish.config.trust import BadPin, Stale, remember_shown
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
@@ -220,7 +217,7 @@ def _read_trusted_roots() -> list[str]:
 
 
 def _read_pins() -> list[tuple[Any, Trust | None]]:
-    from pilotfish.config.pins import Pin, read_pins
+    from pilotfish.config.trust import Pin, read_pins
 
     pins = read_pins(_places().pins)
     return [(pin, _read_trust(pin.path) if isinstance(pin, Pin) else None) for pin in pins]

@@ -9,9 +9,8 @@ from typing import Any, assert_never
 
 from pilotfish.config.load import Loaded
 from pilotfish.config.merge import ConfigSource, ValueOrigin
-from pilotfish.config.pins import BadPin, Pin
 from pilotfish.config.problems import Problem, path_text, printable
-from pilotfish.config.trust import Stale, Trust, Trusted, TrustOffer, Untrusted
+from pilotfish.config.trust import BadPin, Pin, Stale, Trust, Trusted, TrustOffer, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 

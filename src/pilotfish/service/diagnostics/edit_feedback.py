@@ -208,7 +208,7 @@ class EditFeedback:
     ) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files as they are now; what they were before is no question."""
         world = self._states.world
-        checked = await self._runner.run(client, workspace, paths, patience=patience)
+        checked = await self._runner.run_until_certain(client, workspace, paths, patience)
         self._remember(workspace, checked, world)
         return {one.path: one for one in checked}
 

@@ -112,12 +112,7 @@ class Picture:
     ) -> tuple[FileVerdict, ...]:
         """Check these files, and keep what is fresh."""
         world = self._states.world
-        verdicts = await self._runner.run(client, workspace, paths, patience=patience, anew=anew)
-        doubtful = [verdict.path for verdict in verdicts if verdict.is_unsignalled]
-        if doubtful:
-            # Others were changed, and of a file that is open already a server says nothing when nothing is new.
-            again = await self._runner.run(client, workspace, doubtful, patience=patience, anew=True)
-            verdicts = tuple({**{one.path: one for one in verdicts}, **{one.path: one for one in again}}.values())
+        verdicts = await self._runner.run_until_certain(client, workspace, paths, patience, anew=anew)
         for verdict in verdicts:
             if verdict.is_final:
                 self._states.put(verdict, world)

@@ -141,6 +141,24 @@ class CheckRunner:
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
+    async def run_until_certain(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        paths: Sequence[str],
+        patience: Patience,
+        *,
+        anew: bool = False,
+    ) -> tuple[FileVerdict, ...]:
+        """The same, once more where others were changed: of a file that is open already, some servers say nothing then
+        when nothing is new, and after a pause that is only assumed."""
+        verdicts = await self.run(client, workspace, paths, patience=patience, anew=anew)
+        doubtful = [verdict.path for verdict in verdicts if verdict.is_unsignalled]
+        if not doubtful:
+            return verdicts
+        again = await self.run(client, workspace, doubtful, patience=patience, anew=True)
+        return tuple({**{one.path: one for one in verdicts}, **{one.path: one for one in again}}.values())
+
     async def take(self, workspace: Workspace, texts: Mapping[str, str] | None) -> Mapping[str, Given]:
         """Take texts that a caller gives, as soon as they come: what is written to the files from now on is newer."""
         if not texts:

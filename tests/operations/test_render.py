@@ -280,13 +280,40 @@ def test_documentation_that_the_text_has_is_not_told_twice() -> None:
     assert told.count("Say hello.") == told.count("Twice.") == told.count("Not in the text.") == 1
 
 
+WRONG = Diagnostic(line=9, character=1, end_line=9, end_character=2, severity="error", message="wrong", server="s")
+
+
 def test_the_impact_of_a_named_symbol_begins_with_its_users() -> None:
-    wrong = Diagnostic(line=9, character=1, end_line=9, end_character=2, severity="error", message="wrong", server="s")
     one = UsedSymbol(symbol=symbol("greet", 1))
-    found = Impact(changed=(one,), broken={"b.py": (wrong,)}, checked=2, named=True)
+    found = Impact(changed=(one,), broken={"b.py": (WRONG,)}, checked=2, named=True)
     told = text_of(answer_from(Operation.IMPACT, found, FRESH)).splitlines()
     assert told[0].endswith("greet: not used")
     assert told[1:] == ["1 error in these files, of 2 files checked:", "b.py:9:1  error: wrong"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "head"),
+    [
+        ({}, ["No errors in the 2 files that were checked."]),
+        ({"older": 12}, ["No new errors in the 2 files that were checked.", "And 12 older errors."]),
+        (
+            {"broken": {"b.py": (WRONG,)}, "older": 1},
+            ["Broken now, of 2 files checked:", "b.py:9:1  error: wrong", "And 1 older error."],
+        ),
+        (
+            {"broken": {"b.py": (WRONG,)}, "possibly_older": True},
+            ["Errors in these files (possibly older), of 2 files checked:", "b.py:9:1  error: wrong"],
+        ),
+    ],
+    ids=["clean", "older", "broken", "not known"],
+)
+def test_the_impact_of_a_change_is_what_it_broke(fields: dict[str, Any], head: list[str]) -> None:
+    one = UsedSymbol(symbol=symbol("__call__", 1))
+    usual: dict[str, Any] = {"broken": {}, "checked": 2}
+    found = Impact(changed=(one,), **usual | fields)
+    told = text_of(answer_from(Operation.IMPACT, found, FRESH)).splitlines()
+    assert told[: len(head) + 1] == [*head, "1 symbol changed:"]
+    assert told[-1].endswith("__call__: called without its name, so its uses are not known")
 
 
 def test_an_answer_to_no_operation_travels_too() -> None:

@@ -115,6 +115,21 @@ async def test_the_impact_of_a_change_is_who_uses_it_and_what_is_broken(project:
     assert [(used.symbol.name, used.total) for used in one.changed] == [("due", 1)]
 
 
+async def test_the_errors_of_the_last_commit_are_not_the_changes(project: Project) -> None:
+    project.real.write("user.py", f"{USER}\n\nold: str = 1\n")
+    project.real.write("money.py", f"old: str = 2\n{MONEY}")
+    project.git("init", "-q", ".")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a")
+    project.real.write("money.py", f"old: str = 2\n\n{MONEY.replace('return count', 'return str(count)')}")
+    same = await project.data(Operation.IMPACT)
+    assert {path: [one.line for one in errors] for path, errors in same.broken.items()} == {"money.py": [11]}
+    assert (same.older, same.possibly_older) == (2, False)
+    project.real.write("money.py", f"old: str = 2\n\n{MONEY.replace('-> int:', '-> str:', 1)}")
+    broken = await project.data(Operation.IMPACT)
+    assert (set(broken.broken), broken.older, broken.possibly_older) == ({"money.py", "user.py"}, 2, False)
+
+
 async def test_a_symbol_is_edited_by_name_and_what_that_broke_is_told(project: Project) -> None:
     (total,) = await project.data(Operation.SOURCE, symbol="total")
     new = "def total(count: str) -> int:\n    return len(count)\n"

@@ -131,7 +131,11 @@ class Impact(Api, frozen=True, kw_only=True):
 
     changed: tuple[UsedSymbol, ...]
     broken: Mapping[str, tuple["Diagnostic", ...]]
-    """Errors of the changed files and of those that use what changed, by path."""
+    """Errors of the changed files and of those that use what changed, by path: those that the change introduced."""
+    older: int = 0
+    """Errors of these files that were there before the change."""
+    possibly_older: bool = False
+    """Of some in `broken` it could not be known whether they were there before."""
     checked: int = 0
     """Files that were checked."""
     files: tuple[str, ...] = ()

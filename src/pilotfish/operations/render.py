@@ -42,6 +42,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code
 from pilotfish.operations.cleaning import MAX_DIFF, MAX_HOVER, MAX_MESSAGE, MAX_NAME, MAX_PATH, MAX_SOURCE
+from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
 
@@ -264,7 +265,7 @@ def _exploration(found: Exploration) -> _Page:
     head += [f"text, lines {symbol.first_line}-{symbol.last_line} (digest {symbol.digest}):", *source[:MAX_LINES]]
     if len(source) > MAX_LINES:
         head += [f"… {len(source) - MAX_LINES} more lines; ask for its source"]
-    head += [_users_heading(found.total, found.uses)]
+    head += [_users_heading(found.total, found.uses, symbol.name)]
     return _Page(head, [_use(use) for use in found.uses], [], "users", "ask for its references")
 
 
@@ -282,9 +283,12 @@ def _impact(found: Impact) -> _Page:
     if found.named:
         old = f"{counted(len(errors), 'error')} in these files, of {counted(found.checked, 'file')} checked:"
         return _Page([], items, [old, *errors[:MAX_NUMBERS]] if errors else [], "lines")
-    broken = f"Broken now, of {counted(found.checked, 'file')} checked:" if errors else None
-    clean = f"No errors in the {counted(found.checked, 'file')} that were checked."
-    head = [broken, *errors] if broken else [clean]
+    what = "Errors in these files (possibly older)" if found.possibly_older else "Broken now"
+    broken = f"{what}, of {counted(found.checked, 'file')} checked:" if errors else None
+    new = "new errors" if found.older else "errors"
+    head = [broken, *errors] if broken else [f"No {new} in the {counted(found.checked, 'file')} that were checked."]
+    if found.older:
+        head += [f"And {counted(found.older, 'older error')}."]
     return _Page([*head, f"{counted(len(found.changed), 'symbol')} changed:"], items, [], "lines")
 
 
@@ -292,14 +296,18 @@ def _used(one: UsedSymbol) -> Iterator[str]:
     symbol = one.symbol
     yield (
         f"{_path(symbol.path)}:{place_text(symbol)}  {symbol.kind} {_name(symbol.name)}: "
-        f"{_users_heading(one.total, one.uses)}"
+        f"{_users_heading(one.total, one.uses, symbol.name)}"
     )
     yield from (f"  {_use(use)}" for use in one.uses)
 
 
-def _users_heading(total: int, uses: Sequence[Use]) -> str:
+def _users_heading(total: int, uses: Sequence[Use], name: str) -> str:
     files = len({use.path for use in uses})
-    return f"used {counted(total, 'time')} in {counted(files, 'file')}" if total else "not used"
+    if total:
+        return f"used {counted(total, 'time')} in {counted(files, 'file')}"
+    # `__call__` and the like: the language calls them where their name does not stand.
+    own = bare_name(name)
+    return "called without its name, so its uses are not known" if own[:2] == own[-2:] == "__" else "not used"
 
 
 def _use(use: Use) -> str:

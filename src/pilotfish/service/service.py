@@ -135,7 +135,6 @@ class Service:
         self.control = ServerControl(access)
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
         self._questions = QuestionRunner(access, files)
-        self._composer = QuestionComposer(self._questions, self.check)
         self.states = FileStates()
         proposal_runner = ProposalRunner(access)
         reports = ProjectReports(access, self.states)
@@ -151,6 +150,7 @@ class Service:
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, self.states, words, self.disk_changes.follows)
         self._previews = Previews(self._picture, project, proposal_runner)
+        self._composer = QuestionComposer(self._questions, self.check, self._previews)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(

@@ -21,17 +21,21 @@ from pilotfish.api.answers import (
     Symbol,
     UsedSymbol,
     answer_from,
+    diagnostic_of,
 )
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.feedback.delta import Delta
 from pilotfish.feedback.linemap import line_map, lines_of
 from pilotfish.feedback.shapes.changes import names_gone
 from pilotfish.model import AbsPath
 from pilotfish.operations.outlines import bodies, grouped, source_of
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.paths import shown_path
+from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
+from pilotfish.service.whole_project import certain
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -94,9 +98,10 @@ class _Visit:
 
 
 class QuestionComposer:
-    def __init__(self, questions: QuestionRunner, check: CheckFiles) -> None:
+    def __init__(self, questions: QuestionRunner, check: CheckFiles, previews: Previews) -> None:
         self._questions = questions
         self._check = check
+        self._previews = previews
         self.symbols = SymbolsAt(questions)
 
     async def compose(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
@@ -160,7 +165,32 @@ class QuestionComposer:
                 unlisted[path] = None
         if len(declared) > MAX_CHANGED_SYMBOLS:
             visit.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
-        return await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), visit)
+        found = await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), visit)
+        return await self._introduced(found, edited, visit) if found.broken else found
+
+    async def _introduced(self, found: Impact, before: Mapping[AbsPath, str], visit: _Visit) -> Impact:
+        """Without the errors that the files have, too, if the changed ones are as they were committed."""
+        workspace = visit.workspace
+        paths = [os.path.join(workspace.root, path) for path in found.broken]
+        texts = {str(path): text for path, text in before.items()}
+        try:
+            was = await self._previews.run(visit.client, workspace, paths, texts, certain(workspace))
+        except Failure:
+            return replace(found, possibly_older=True)
+        # What would be gone with the old texts came with the new ones.
+        gone = {
+            shown_path(one.path, workspace.root): {diagnostic_of(each) for each in change.fixed}
+            for one in was.asked
+            if one.is_final and isinstance(change := was.changes.get(one.path), Delta)
+        }
+        errors = sum(map(len, found.broken.values()))
+        kept = {
+            path: new
+            for path, old in found.broken.items()
+            if (new := tuple(one for one in old if path not in gone or replace(one, introduced=None) in gone[path]))
+        }
+        older = errors - sum(map(len, kept.values()))
+        return replace(found, broken=kept, older=older, possibly_older=bool(kept.keys() - gone.keys()))
 
     async def _changed_symbols(
         self, path: AbsPath, before: str, visit: _Visit

@@ -65,47 +65,11 @@ class Call(Struct):
         if self.ended is not None:
             self.ended.set()
 
-
-class Calls:
-    def __init__(self) -> None:
-        self._waiting: dict[RequestId, Call] = {}
-        self.exchanges: deque[EndedCall] = deque(maxlen=MAX_EXCHANGES)
-        """The last ones that have ended, newest last."""
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __contains__(self, call: Call) -> bool:
-        return call.id in self._waiting
-
-    @property
-    def oldest(self) -> Call | None:
-        """The call that has waited longest."""
-        return next(iter(self._waiting.values()), None)
-
-    def begin(self, identifier: RequestId, method: str, now: float) -> Call:
-        call = self._waiting[identifier] = Call(identifier, method, now)
-        return call
-
-    def end(self, identifier: RequestId, outcome: CallResult) -> None:
-        """Settle a call; one that its caller gave up is not here any more, which is normal."""
-        call = self._waiting.pop(identifier, None)
-        if call is not None:
-            call.end(outcome)
-
-    def give_up(self, identifier: RequestId) -> None:
-        self._waiting.pop(identifier, None)
-
-    def note(self, call: Call, now: float) -> None:
-        """Remember how a call ended."""
-        answered = isinstance(call.outcome, Raw)
-        end = "answered" if answered else "given up" if call.outcome is None else "failed"
-        self.exchanges.append(EndedCall(call.method, call.asked_at, now - call.asked_at, end))
-
-    def end_all(self, outcome: Failure) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for call in waiting.values():
-            call.end(outcome)
+    def summary(self, now: float) -> EndedCall:
+        """How it ended."""
+        answered = isinstance(self.outcome, Raw)
+        end = "answered" if answered else "given up" if self.outcome is None else "failed"
+        return EndedCall(self.method, self.asked_at, now - self.asked_at, end)
 
 
 # --- The connection ---------------------------------------------------------------------------------------------------
@@ -146,8 +110,9 @@ class Connection:
         self._tap = tap or Tap()
         queue = SendQueue(MAX_UNSENT_BYTES, process.send_now)
         self._channel = RpcChannel(self._dispatch, self._overflowed, queue=queue, hear=self._hear, say=self._say)
-        self._calls = Calls()
-        self.exchanges = self._calls.exchanges
+        self._waiting: dict[RequestId, Call] = {}
+        self.exchanges: deque[EndedCall] = deque(maxlen=MAX_EXCHANGES)
+        """The last requests that have ended, newest last."""
         self._lifecycle = Lifecycle()
         # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
         self._tasks = anyio.CancelScope(shield=True)
@@ -171,13 +136,12 @@ class Connection:
     @property
     def waiting(self) -> int:
         """How many requests wait for their answer."""
-        return len(self._calls)
+        return len(self._waiting)
 
     @property
     def oldest_request(self) -> float | None:
         """When the request that has waited longest was made."""
-        oldest = self._calls.oldest
-        return oldest.asked_at if oldest else None
+        return next((call.asked_at for call in self._waiting.values()), None)
 
     def scene(self) -> Scene:
         """Where we are now, for a failure's report."""
@@ -214,7 +178,7 @@ class Connection:
         """Send a request; `answer_to` or `give_up` must follow."""
         self._check(method)
         outgoing = self._channel.peer.request(method, params)
-        call = self._calls.begin(outgoing.id, method, current_time())
+        call = self._waiting[outgoing.id] = Call(outgoing.id, method, current_time())
         self._channel.post(outgoing.data, urgent=True)
         return call
 
@@ -225,7 +189,7 @@ class Connection:
                 with anyio.CancelScope(deadline=current_time() + timeout):
                     await self._outcome(call)
         finally:
-            self._calls.note(call, current_time())
+            self.exchanges.append(call.summary(current_time()))
         if call.outcome is None:
             raise ServerFailed(
                 Code.REQUEST_TIMEOUT,
@@ -253,10 +217,9 @@ class Connection:
 
     def give_up(self, call: Call) -> None:
         """Cancel a request that is not wanted any more; harmless when it was answered."""
-        if call not in self._calls:
-            return
         identifier = call.id
-        self._calls.give_up(identifier)
+        if self._waiting.pop(identifier, None) is None:
+            return
         cancel = self._channel.peer.cancel(identifier)
         if cancel is not None and self._lifecycle.may_send("$/cancelRequest"):
             self._channel.post(cancel)
@@ -312,10 +275,10 @@ class Connection:
 
     async def _dispatch(self, event: Event) -> None:
         match event:
-            case Answered(identifier, _, result):
-                self._calls.end(identifier, result)
-            case Failed(identifier, _, error):
-                self._calls.end(identifier, error)
+            case Answered(identifier, _, outcome) | Failed(identifier, _, outcome):
+                # One that its caller gave up is not here any more, which is normal.
+                if (call := self._waiting.pop(identifier, None)) is not None:
+                    call.end(outcome)
             case Requested(identifier, method, params):
                 self._channel.answer(identifier, self._answer(method, params, self.phase))
             case Notified(method, params):
@@ -354,7 +317,9 @@ class Connection:
             return
         self.failure, self.hung_up = failure, True
         self._lifecycle.advance(Step.END)
-        self._calls.end_all(failure)
+        waiting, self._waiting = self._waiting, {}
+        for call in waiting.values():
+            call.end(failure)
         self._channel.peer.close()
         self._channel.queue.close(drop=True)
         self.ended.set()

@@ -13,6 +13,7 @@ import pytest
 
 from pilotfish.config.jsonc import parse
 from pilotfish.hosts.registry import host_names
+from pilotfish.operations.rows import ROWS
 from pilotfish.servers.catalogue import read_languages, read_spec
 from pilotfish.surfaces.cli.main import root
 from support.daemon.homes import no_daemon_left
@@ -147,6 +148,12 @@ def test_the_catalogue_is_as_large_as_the_pages_say() -> None:
     servers = len(list((SERVERS / "catalogue").glob("*.server.toml")))
     said = {int(number) for page in PAGES for number in re.findall(r"(\d+) (?:language )?servers", page.read_text())}
     assert said <= {servers}
+
+
+def test_every_tool_that_writes_is_said_to_do_so_only_when_asked() -> None:
+    page = (REPOSITORY / "docs" / "guide" / "mcp.md").read_text()
+    (sentence,) = [line for line in page.splitlines() if line.endswith("write only with `apply`.")]
+    assert not [row.tool for row in ROWS.values() if row.writes and f"`{row.tool}`" not in sentence]
 
 
 def test_the_readme_has_a_line_for_every_host() -> None:

@@ -116,7 +116,7 @@ def test_all_means_the_hosts_that_are_there(user: User, capsys: pytest.CaptureFi
     (user.home / "bin").mkdir()
     (user.home / "bin" / "qwen").touch(0o755)
     (user.home / ".codex").mkdir()
-    assert run(["setup", "--all"]) == 0
+    assert run(["setup", "--all", "--yes"]) == 0
     said = capsys.readouterr().out
     assert "Found here: Codex, Qwen Code." in said
     assert "Wired: Codex, Qwen Code." in said
@@ -124,9 +124,9 @@ def test_all_means_the_hosts_that_are_there(user: User, capsys: pytest.CaptureFi
     assert (user.home / ".qwen" / "settings.json").exists()
     assert not (user.home / ".gemini").exists()
     (user.home / ".codex" / "hooks.json").write_text("{")
-    assert run(["setup", "--all"]) == 1
+    assert run(["setup", "--all", "--yes"]) == 1
     assert "Codex" in capsys.readouterr().err
-    assert run(["setup", "--all", "--remove", "--global"]) == 1
+    assert run(["setup", "--all", "--yes", "--remove", "--global"]) == 1
     assert not (user.home / ".qwen").exists()
 
 
@@ -152,6 +152,19 @@ def test_all_asks_a_person_once_and_sums_up_once(
     assert (user.home / ".qwen" / "settings.json").exists() is written
     assert said.count("Wired: Gemini CLI, Qwen Code.") == (1 if written else 0)
     assert said.count("started again") == (1 if written else 0)
+
+
+def test_all_writes_nothing_where_nobody_can_be_asked(
+    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (user.home / ".qwen").mkdir()
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    before = user.files()
+    assert run(["setup", "--all"]) == 1
+    said = capsys.readouterr().out
+    assert f"{user.home}/.qwen/settings.json (new)" in said
+    assert "add --yes to write these files" in said
+    assert user.files() == before
 
 
 def test_all_asks_nothing_with_yes(user: User, monkeypatch: pytest.MonkeyPatch) -> None:

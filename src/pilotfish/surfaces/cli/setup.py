@@ -45,7 +45,7 @@ class SetupCommand(click.Command):
 @click.option("--project", "scope", flag_value="project", help="In this project's files.")
 @click.option("--global", "scope", flag_value="global", help="In your own files, for every project. (default)")
 @click.option("--all", "every", is_flag=True, help="Every host that is installed.")
-@click.option("--yes", is_flag=True, help="With --all: do not ask before writing.")
+@click.option("--yes", is_flag=True, help="With --all: do not ask before writing; needed where there is no terminal.")
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @click.option("--remove", is_flag=True, help="Take out what setup put in.")
 @click.option("--repair", is_flag=True, help="Write anew what another installation or version has wired.")
@@ -99,7 +99,7 @@ def setup(
     usual: SetupScope = "global" if every else chosen[0].scopes[0]
     run = SetupRun(_where(scope or usual, root), receipts, way, dry_run, remove, advice, without is None)
     if every:
-        context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
+        context.exit(run.change_all(chosen, ask=not yes))
     run.change(chosen[0])
 
 
@@ -177,8 +177,7 @@ class SetupRun(Struct, frozen=True):
             if plan.failure is None:
                 _show_diffs(plan) if self.dry_run else _show_files(plan)
         needed = [plan for plan in plans if plan.needed]
-        if needed and ask and not self.dry_run and not click.confirm("Write these files?", default=True):
-            click.echo("Nothing was changed.")
+        if needed and ask and not self.dry_run and not _may_write():
             return 1
         done = plans if self.dry_run else [self._try_write(plan) for plan in plans]
         for plan in done:
@@ -269,6 +268,17 @@ class SetupRun(Struct, frozen=True):
     def _show_undo(self, what: str) -> None:
         scope = "" if self.where.is_global else " --project"
         click.echo(f"Undo it with `pilotfish setup {what}{scope} --remove`.")
+
+
+def _may_write() -> bool:
+    """What a person says; where there is none to ask, nothing is written."""
+    if not sys.stdin.isatty():
+        click.echo("Nothing was changed, as nobody can be asked here: add --yes to write these files.")
+        return False
+    if click.confirm("Write these files?", default=True):
+        return True
+    click.echo("Nothing was changed.")
+    return False
 
 
 def _show_diffs(plan: HostPlan) -> None:

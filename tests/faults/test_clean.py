@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from support.servers.real import require
-from support.services.clean import CASES, RIGHT, WAYS, Case, Way, play
+from support.services.clean import CASES, RIGHT, WAYS, WRONG, Case, Way, play
+from support.services.real import CLONE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
 
@@ -58,3 +59,12 @@ async def test_a_linter_whose_configuration_throws_is_never_called_clean(tmp_pat
     said = await play(case, "check", tmp_path.resolve())
     assert said.startswith("unavailable: eslint reports that it cannot check: ")
     assert "Error: on purpose" in said
+
+
+@pytest.mark.proves("P7")
+def test_the_page_has_what_came_of_every_case_and_no_false_clean() -> None:
+    page = (CLONE / "docs" / "RELIABILITY.md").read_text()
+    table = page.partition("<!-- begin of the matrix -->")[2].partition("<!-- end of the matrix -->")[0]
+    rows = {tuple(line.strip("| ").split(" | ")[:2]) for line in table.splitlines() if line.startswith("| ")}
+    assert [str(case) for case in CASES if (case.server, case.name) not in rows] == []
+    assert WRONG not in table

@@ -1,5 +1,7 @@
 """What is said about a server that is not there."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
@@ -8,6 +10,11 @@ from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import bundles, helper_command, install_command, unavailable
 from pilotfish.servers.locate import Gated, ProgramMissing
 from pilotfish.servers.spec import FileRule, Manager, RootRule, ServerSpec
+from pilotfish.system import apt
+
+
+def everything(_package: str) -> bool:
+    return True
 
 
 def spec(*managers: Manager) -> ServerSpec:
@@ -48,14 +55,61 @@ def spec(*managers: Manager) -> ServerSpec:
 def test_the_install_command_is_for_this_platform_and_what_is_on_it(
     managers: tuple[Manager, ...], platform: str, installed: str, expected: str | None
 ) -> None:
-    assert install_command(spec(*managers), installed.split().__contains__, platform) == expected
+    assert install_command(spec(*managers), installed.split().__contains__, platform, everything) == expected
+
+
+@pytest.mark.proves("REG-6")
+@pytest.mark.parametrize(
+    ("server", "installed", "offered", "expected"),
+    [
+        ("rust-analyzer", "apt rustup", "rust-analyzer", "rustup component add rust-analyzer rust-src"),
+        ("rust-analyzer", "apt", "rust-analyzer", "apt install rust-analyzer"),
+        (
+            "rust-analyzer",
+            "apt",
+            "",
+            "rustup component add rust-analyzer rust-src (needs rustup, which is not installed)",
+        ),
+        ("ruby-lsp", "apt", "ruby-ruby-lsp", "apt install ruby-ruby-lsp"),
+        ("ruby-lsp", "apt", "ruby", "gem install ruby-lsp (needs gem, which is not installed)"),
+    ],
+)
+def test_apt_is_named_only_where_its_lists_have_the_package(
+    server: str, installed: str, offered: str, expected: str
+) -> None:
+    found = install_command(load()[server], installed.split().__contains__, "linux", offered.split().__contains__)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("lists", "names", "expected"),
+    [
+        pytest.param(["x_main_binary-arm64_Packages.lz4"], "bash\nclangd\n", False, id="not in the lists"),
+        pytest.param(["x_main_binary-arm64_Packages"], "bash\nrust-analyzer\n", True, id="in the lists"),
+        pytest.param(["lock"], "bash\n", True, id="no lists: only what is installed is known"),
+        pytest.param(None, "", True, id="no apt"),
+    ],
+)
+def test_the_lists_of_apt_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lists: list[str] | None, names: str, expected: bool
+) -> None:
+    folder, program = tmp_path / "lists", tmp_path / "apt-cache"
+    if lists is not None:
+        folder.mkdir()
+        for name in lists:
+            (folder / name).touch()
+    program.write_text(f"#!/bin/sh\nprintf '{names}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(apt, "LISTS", str(folder))
+    monkeypatch.setattr(apt, "PROGRAM", str(program))
+    assert apt.offers("rust-analyzer") is expected
 
 
 @pytest.mark.proves("REG-6")
 def test_every_server_of_the_catalogue_can_be_had_on_linux_and_macos() -> None:
     for each in load().values():
         for platform in ("linux", "darwin"):
-            assert install_command(each, lambda _: False, platform), (each.id, platform)
+            assert install_command(each, lambda _: False, platform, everything), (each.id, platform)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +137,10 @@ def test_a_program_that_servers_run_has_its_name_everywhere(
     installed: str, platform: str, expected: str | None
 ) -> None:
     ours = "pilotfish install shellcheck" if "shellcheck" in bundles() else None
-    assert helper_command("shellcheck", installed.split().__contains__, platform) == (ours or expected)
+    assert helper_command("shellcheck", installed.split().__contains__, platform, everything) == (ours or expected)
+    assert helper_command("no-such-program", installed.split().__contains__, "linux", lambda _: False) in {
+        None, "brew install no-such-program",
+    }  # fmt: skip
 
 
 def test_an_install_command_can_be_pasted_into_a_shell() -> None:

@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from pilotfish.model import AbsPath
 from pilotfish.servers.locate import Gated, ProgramMissing, tool_folders
 from pilotfish.servers.spec import Manager, ServerSpec
+from pilotfish.system.apt import offers
 
 PINS = os.path.join(os.path.dirname(__file__), "pins")
 
@@ -176,32 +177,45 @@ ONLY_ON: Mapping[Manager, tuple[str, ...]] = {Manager.APT: ("linux",), Manager.B
 """Managers that are not everywhere."""
 
 
-def install_command(spec: ServerSpec, is_installed: Callable[[str], bool], platform: str = sys.platform) -> str | None:
+def install_command(
+    spec: ServerSpec,
+    is_installed: Callable[[str], bool],
+    platform: str = sys.platform,
+    offers: Callable[[str], bool] = offers,
+) -> str | None:
     """How to install the server here: by ourselves, else with a package manager that is here, else by a download.
 
     Where only managers would do that are not here, the first with what it needs; None where nothing is known.
+    `offers`: whether this system's own manager has a package.
     """
     bundle = bundles().get(spec.id)
     if bundle is not None and (bundle.source == "PyPI" or is_installed("npm")):
         return f"pilotfish install {spec.id}"
     usable = sorted((manager for manager in spec.install if _exists(manager, platform)), key=_turn(platform))
     present = [manager for manager in usable if manager not in PROGRAMS or is_installed(PROGRAMS[manager])]
-    if present:
-        return _command(present[0], spec.install[present[0]])
+    for manager in present:
+        if manager is not Manager.APT or all(map(offers, spec.install[manager])):
+            return _command(manager, spec.install[manager])
     if bundle is not None:
         return f"pilotfish install {spec.id} (needs npm, which is not installed)"
-    absent = [manager for manager in usable if manager not in LATER.get(platform, ())]
+    absent = [manager for manager in usable if manager not in (*present, *LATER.get(platform, ()))]
     if not absent:
         return None
     return f"{_command(absent[0], spec.install[absent[0]])} (needs {PROGRAMS[absent[0]]}, which is not installed)"
 
 
-def helper_command(program: str, is_installed: Callable[[str], bool], platform: str = sys.platform) -> str | None:
+def helper_command(
+    program: str,
+    is_installed: Callable[[str], bool],
+    platform: str = sys.platform,
+    offers: Callable[[str], bool] = offers,
+) -> str | None:
     """How to install a program that servers run; package managers have it by its own name."""
     if program in bundles():
         return f"pilotfish install {program}"
     managers = (one for one in (Manager.APT, Manager.BREW) if _exists(one, platform) and is_installed(PROGRAMS[one]))
-    return next((f"{COMMANDS[manager]} {program}" for manager in managers), None)
+    known = (manager for manager in managers if manager is not Manager.APT or offers(program))
+    return next((f"{COMMANDS[manager]} {program}" for manager in known), None)
 
 
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:

@@ -499,7 +499,10 @@ def test_module(name: str) -> ModuleType:
 def servers() -> str:
     """What was shown of each server of the catalogue."""
     proven = proofs()
-    columns = ("server", "languages", "version", "fresh is", "reaches", "start", "questions", "not right", "untrusted")
+    columns = (
+        "server", "languages", "version", "fresh is", "reaches", "other files", "start", "questions", "not right",
+        "untrusted",
+    )  # fmt: skip
     head = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n"
     table = head + "\n".join(proven_row(spec, proven[name]) for name, spec in load().items() if name in proven)
     listed = [spec for name, spec in load().items() if name not in proven]
@@ -534,6 +537,7 @@ def proven_row(spec: ServerSpec, proof: Proof) -> str:
         proof.version,
         proof.freshness,
         proof.reach,
+        ", ".join(proof.others),
         f"{proof.start_ms / 1000:.1f} s{memory}",
         kinds,
         wrong,

@@ -9,15 +9,17 @@ from msgspec.structs import replace
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.proven import proofs, why_listed
 from prove import make_user
+from support.proving.others import show_others
 from support.proving.play import FreshAndWrong, NotProven, prove
 from support.proving.programs import SYSTEM, Installed
-from support.proving.rows import ProofRow, rows
+from support.proving.rows import ProofRow, others_of, replaced, rows
 from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, untrusted
 from support.servers.real import NPM, PYPI, require
 
 pytestmark = pytest.mark.proves("REG-9")
 
 ENOUGH = 60
+ENOUGH_OTHERS = 20
 
 
 @pytest.mark.parametrize("row", rows().values(), ids=rows())
@@ -26,6 +28,26 @@ def test_a_row_is_about_a_server_and_its_edit_brings_something(row: ProofRow) ->
     assert row.broken != row.fine
     re.compile(row.error)
     assert not (row.use and not row.definition), "a use of what?"
+
+
+@pytest.mark.parametrize("row", [row for row in rows().values() if row.others], ids=lambda row: row.server)
+def test_a_case_of_other_files_names_its_files_and_its_edits_change_the_first(row: ProofRow) -> None:
+    case = others_of(row)
+    assert case is not None
+    assert {case.first, case.second, *filter(None, [case.third])} <= case.files.keys()
+    for edit in filter(None, (case.edit, case.through)):
+        assert replaced(case.files[case.first], edit) != case.files[case.first]
+    assert case.through is None or case.third
+    assert case.edit is not None
+    assert re.compile(case.error).pattern
+    re.compile(case.gone)
+
+
+def test_what_is_told_of_other_files_was_shown_with_many_servers() -> None:
+    shown = {server: proof.others for server, proof in proofs().items() if proof.others}
+    assert shown.keys() <= {row.server for row in rows().values() if row.others}
+    assert len(shown) >= ENOUGH_OTHERS
+    assert all(others[0] == "edit" for others in shown.values())
 
 
 def test_what_is_proven_has_a_row_a_version_and_a_day() -> None:
@@ -71,6 +93,31 @@ async def test_an_exception_that_no_longer_holds_is_no_proof(tmp_path: Path) -> 
     row = replace(rows()["ty"], exceptions={"hover": "it says nothing"})
     with pytest.raises(NotProven, match="is answered rightly"):
         await prove(row, make_user(tmp_path, row.server, Installed((str(PYPI), *SYSTEM)), row=row), "1")
+
+
+@pytest.mark.anyio
+@pytest.mark.server("ty")
+@pytest.mark.proves("DIAG-11")
+async def test_other_files_are_shown_with_a_real_server(tmp_path: Path) -> None:
+    require(["ty"])
+    row = rows()["ty"]
+    case = others_of(row)
+    assert case is not None
+    there = Installed((str(PYPI), *SYSTEM))
+    user = make_user(tmp_path, row.server, there, row=row)
+    assert await show_others(row, case, user) == ("edit", "through", "deletion", "move")
+
+
+@pytest.mark.anyio
+@pytest.mark.server("ty")
+async def test_a_file_that_is_not_told_of_is_no_proof(tmp_path: Path) -> None:
+    require(["ty"])
+    row = rows()["ty"]
+    case = others_of(row)
+    assert case is not None
+    user = make_user(tmp_path, row.server, Installed((str(PYPI), *SYSTEM)), row=row)
+    with pytest.raises(FreshAndWrong, match="other files after edit"):
+        await show_others(row, replace(case, edit=("return 1", "return 2")), user)
 
 
 @pytest.mark.proves("TRUST-8")

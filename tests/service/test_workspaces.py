@@ -11,6 +11,7 @@ from pilotfish.api.answers import State
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service import workspaces as workspaces_module
+from pilotfish.service.diagnostics.searched_roots import searched_roots
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from support.files.config_home import Home, make_home
 from support.servers.script import Script
@@ -183,6 +184,7 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
 ) -> None:
     tools, own = home.workspace.parent / "tools" / "node_modules", home.workspace / "node_modules"
     npm_program(tools, "typescript-language-server", "typescript-language-server", "5.3.0")
+    npm_program(tools, "svelte-language-server", "svelteserver", "0.18.4")
     npm_program(tools if installed else own, "@vue/language-server", "vue-language-server", "3.3.11")
     (tools / "typescript" / "lib").mkdir(parents=True)
     (tools / "typescript" / "lib" / "tsserver.js").touch()
@@ -198,6 +200,8 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
     async def nothing(*_: object) -> None:
         pass
 
+    extensions = searched_roots(known, [AbsPath(str(home.workspace / "a.ts"))])[0].extensions
+    assert (".svelte" in extensions, ".astro" in extensions) == (trusted, False)
     options = cast("dict[str, Any]", known.recipe(server, nothing).options().initialization)
     given = {one["name"]: one["location"] for one in options["plugins"]}
     folder = {"tools": tools, "workspace": own, None: None}[location]

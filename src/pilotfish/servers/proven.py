@@ -27,6 +27,8 @@ class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     """How an answer about the newest text is told from an older one."""
     reach: str
     """How far its answers reach: one file, open files, or the project."""
+    others: tuple[str, ...] = ()
+    """What was told of other files: after an edit, an edit through a file that stays clean, a deletion, a move."""
     start_ms: int
     """From nothing to the first verdict on a small project."""
     memory_mib: int | None = None

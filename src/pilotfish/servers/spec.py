@@ -463,6 +463,8 @@ class ServerSpec(CatalogueTable, frozen=True):
     come with the next edit. Where the code is a general one, words of the message, with a blank in them."""
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
+    reads: Words = ()
+    """Extensions of files that its own import, and that other servers serve."""
     relay: Relay | None = None
     guests: tuple["ServerSpec", ...] = ()
     """Servers whose files this one serves beside them: the other end of their `relay`."""

@@ -8,6 +8,8 @@ A row is `rows/SERVER.row.toml`:
     error = "not assignable"                    a pattern that a message about the error fits, and no other message
     files = { "pyproject.toml" = "" }           what else the project holds
     elsewhere = { file, text, break, error }    another file, and an edit of the first one that brings an error in it
+    others = { … }                              a project of three files, see `Others`
+    beside = ["typescript"]                     servers that run in the same project
     config = { … }                              what the user's configuration says of the server
     modules = true                              the project has the npm packages of the server as `node_modules`
     symbol = "p"                                what the outline calls the definition, where that is not its name
@@ -23,6 +25,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 DEFINITION, USE = "§", "¤"
 
@@ -44,6 +47,27 @@ class Elsewhere(Struct, frozen=True):
     text: str
     edit: tuple[str, str] = field(name="break")
     error: str
+
+
+class Others(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A project of its own: edits of its first file break the second, or only the third through a clean second."""
+
+    like: str = ""
+    """The server whose row says what this one does not say."""
+    files: Mapping[str, str] = {}
+    first: str = ""
+    second: str = ""
+    third: str = ""
+    edit: tuple[str, str] | None = field(name="break", default=None)
+    """Of the first file: it brings an error in the second."""
+    through: tuple[str, str] | None = None
+    """Of the first file: the second stays without errors, and the third gets one."""
+    error: str = ""
+    """A pattern of all these errors."""
+    gone: str = ""
+    """A pattern of an error of the second file without the first; where there is none, the first stays."""
+    moved: str = ""
+    """Where the first is moved to, which is as good as deleting it; where there is none, it stays."""
 
 
 class Debian(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +100,8 @@ class ProofRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     symbol: str | None = None
     files: Mapping[str, str] = {}
     elsewhere: Elsewhere | None = None
+    others: Others | None = None
+    beside: tuple[str, ...] = ()
     config: Mapping[str, Any] = {}
     modules: bool = False
     exceptions: Mapping[str, str] = field(name="except", default_factory=dict[str, str])
@@ -116,6 +142,16 @@ def replaced(text: str, edit: tuple[str, str]) -> str:
     find, put = edit
     assert text.count(find) == 1, f"{find!r} stands {text.count(find)} times in the file"
     return text.replace(find, put)
+
+
+def others_of(row: ProofRow) -> Others | None:
+    """With what the row that it is like says."""
+    own = row.others
+    model = rows()[own.like].others if own is not None and own.like else None
+    if own is None or model is None:
+        return own
+    said = {name: value for name in own.__struct_fields__ if (value := getattr(own, name))}
+    return replace(model, **said)
 
 
 @cache

@@ -26,9 +26,12 @@ def searched_roots(workspace: Workspace, paths: Iterable[AbsPath]) -> list[Searc
             spec = candidate.spec
             if (spec.rank.role is Role.MAIN or spec.rank.named) and spec.serves_code:
                 found.setdefault(candidate.root, {})[spec.id] = candidate
-    return [_searched(root, tuple(servers.values())) for root, servers in found.items()]
+    return [_searched(workspace, root, tuple(servers.values())) for root, servers in found.items()]
 
 
-def _searched(root: AbsPath, servers: tuple[Candidate, ...]) -> SearchedRoot:
-    extensions = (frozenset(candidate.spec.extensions) for candidate in servers)
-    return SearchedRoot(root, frozenset[str]().union(*extensions), servers)
+def _searched(workspace: Workspace, root: AbsPath, servers: tuple[Candidate, ...]) -> SearchedRoot:
+    extensions = {extension for candidate in servers for extension in candidate.spec.extensions}
+    for spec in workspace.specs.values():
+        if not extensions.isdisjoint(spec.reads) and not spec.disabled and workspace.shortcoming(spec.id) is None:
+            extensions |= set(spec.files.extensions)
+    return SearchedRoot(root, frozenset(extensions), servers)

@@ -8,10 +8,7 @@ import pytest
 
 from pilotfish.api.questions import Touch
 from pilotfish.protocol.watching import Change
-from support.servers.script import Script
-from support.services.checks import item, server_with
-from support.services.conversing import FEEDBACK, WAIT, SlowServer, Talk, talking
-from support.services.several import custom, service_on
+from support.services.conversing import talking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-12")]
 
@@ -223,32 +220,6 @@ async def test_what_is_left_is_told_before_a_stop_once_per_turn(tmp_path: Path) 
         assert [told.count(word) for word in ("bad one", "bad old")] == [1, 0]
         assert await it.reach("stop") == ""
         assert await it.reach("stop") == ""
-
-
-async def test_what_is_left_is_known_of_a_server_that_says_nothing_of_a_file_when_another_one_changes(
-    tmp_path: Path,
-) -> None:
-    """clangd publishes nothing where nothing is new, and whether that is its last word is not known."""
-
-    def publishing(script: Script) -> None:
-        def take(params: Any) -> None:
-            document = params["textDocument"]
-            text = (params.get("contentChanges") or [document])[-1]["text"]
-            found = [item(line) for line in text.splitlines() if line.startswith("bad")]
-            script.publish(document["uri"], found, document["version"])
-
-        server_with()(script)
-        script.on("textDocument/didOpen", take)
-        script.on("textDocument/didChange", take)
-
-    config = {"lsp": {"one": custom()}, "timing": WAIT, "feedback": FEEDBACK}
-    async with service_on(tmp_path, {"one": publishing}, config) as ground:
-        it = Talk(ground, SlowServer())
-        assert "bad one" in await it.edit("bad one\n", before="")
-        assert "bad two" in await it.edit("bad two\n", "b.x", before="")
-        left = await it.reach("stop")
-        assert "bad one" in left
-        assert "bad two" in left
 
 
 async def test_what_was_fixed_is_not_told_before_a_stop(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ Each workspace has a watcher of its own for what lies inside; one more, the oute
 begins with the first that needs it and ends with the last. Whoever reads its changes hands all others theirs.
 """
 
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
@@ -65,9 +64,8 @@ class _Outer:
         self.watcher = watcher
         self.members: dict[_SharingWatcher, tuple[WatchRegistration, ...]] = {}
         self._covered: tuple[WatchRegistration, ...] = ()
-        self._is_awaited = False
-        self._next: deque[anyio.Event] = deque()
-        """Of those who wait for their turn to wait for the system: one task at a time can."""
+        self._turn = anyio.Lock()
+        """To wait for the system: one task at a time can."""
 
     async def cover(self, member: "_SharingWatcher", registrations: tuple[WatchRegistration, ...]) -> None:
         self.members[member] = registrations
@@ -91,30 +89,8 @@ class _Outer:
 
     async def wait_for_changes(self) -> None:
         """Wait until the watcher may have something."""
-        if self._is_awaited:
-            await self._wait_for_turn()
-        self._is_awaited = True
-        try:
+        async with self._turn:
             await self.watcher.wait_for_changes()
-        finally:
-            self._give_turn()
-
-    async def _wait_for_turn(self) -> None:
-        turn = anyio.Event()
-        self._next.append(turn)
-        try:
-            await turn.wait()
-        except BaseException:
-            if turn.is_set():
-                self._give_turn()
-            else:
-                self._next.remove(turn)
-            raise
-
-    def _give_turn(self) -> None:
-        self._is_awaited = bool(self._next)
-        if self._next:
-            self._next.popleft().set()
 
 
 class _SharingWatcher:

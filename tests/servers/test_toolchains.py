@@ -11,6 +11,7 @@ from pilotfish.servers.toolchains import (
     no_node_packages,
     no_python_packages,
     old_go,
+    with_toolchain,
 )
 from pilotfish.servers.tree import DiskTree
 
@@ -49,6 +50,20 @@ def test_the_packages_of_python_are_installed_as_the_project_says(
     for name, text in files.items():
         write(tmp_path / name, text)
     assert no_python_packages(folders(tmp_path), TREE).step == step
+
+
+@pytest.mark.parametrize(
+    ("files", "step"),
+    [
+        (("uv.lock", "pyproject.toml"), "python3 -m venv .venv && .venv/bin/pip install -e ."),
+        (("uv.lock",), "uv sync"),
+    ],
+    ids=["another way", "no other way"],
+)
+def test_a_step_is_one_that_this_machine_can_take(files: tuple[str, ...], step: str, tmp_path: Path) -> None:
+    for name in files:
+        write(tmp_path / name, "[project]\ndependencies = ['anyio']\n")
+    assert no_python_packages(folders(tmp_path), TREE, lambda program: program != "uv").step == step
 
 
 def test_a_package_in_a_folder_is_installed_there(tmp_path: Path) -> None:
@@ -111,3 +126,16 @@ def test_a_proxy_of_rustup_without_its_component_is_empty(tmp_path: Path) -> Non
     assert [is_empty("rust-analyzer"), is_empty("cargo"), is_empty("rustup")] == [True, False, False]
     write(tmp_path / "rustup" / "toolchains" / "stable" / "bin" / "rust-analyzer")
     assert not is_empty("rust-analyzer")
+
+
+def test_a_proxy_of_rustup_without_a_toolchain_is_empty(tmp_path: Path) -> None:
+    write(tmp_path / "bin" / "rustup")
+    (tmp_path / "bin" / "rust-analyzer").symlink_to("rustup")
+    variables = {"HOME": str(tmp_path)}
+    add = "rustup component add rust-analyzer"
+    assert is_empty_proxy(AbsPath(str(tmp_path / "bin" / "rust-analyzer")), variables)
+    assert with_toolchain(add, variables) == f"rustup default stable && {add}"
+    assert with_toolchain("brew install rust-analyzer", variables) == "brew install rust-analyzer"
+    write(tmp_path / ".rustup" / "toolchains" / "stable" / "bin" / "rust-analyzer")
+    assert with_toolchain(add, variables) == add
+    assert not is_empty_proxy(AbsPath(str(tmp_path / "bin" / "rust-analyzer")), variables)

@@ -130,6 +130,7 @@ def test_a_proxy_of_rustup_is_not_the_server(user: ShellUser) -> None:
     user.plant("rustup", "#!/bin/sh\nexit 1\n")
     home = user.root.parent / "home"
     (home / "bin" / "rust-analyzer").symlink_to("rustup")
+    assert next_step(user) == "Next: rustup default stable && rustup component add rust-analyzer rust-src"
     (home / ".rustup" / "toolchains" / "stable" / "bin").mkdir(parents=True)
     (home / ".rustup" / "settings.toml").write_text('default_toolchain = "stable"\n')
     assert next_step(user) == "Next: rustup component add rust-analyzer rust-src"

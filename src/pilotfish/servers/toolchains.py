@@ -7,7 +7,7 @@ read from files: nothing of the project is run to find out.
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -30,7 +30,9 @@ PYTHON_STEPS: Mapping[str, str] = {
     "setup.py": f"{_PIP} -e .",
     "requirements.txt": f"{_PIP} -r requirements.txt",
 }
-"""How the packages of a project are installed, by the file that says so; the first that is there counts."""
+"""How the packages of a project are installed, by the file that says so; the first that is there counts, or the first
+whose program is installed.
+"""
 
 NODE_STEPS: Mapping[str, str] = {
     "pnpm-lock.yaml": "pnpm install",
@@ -64,9 +66,14 @@ class Shortfall(Struct, frozen=True):
         return f"{self.what} Next: {self.step}" if self.step else self.what
 
 
-def no_python_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall:
+def no_python_packages(
+    folders: Sequence[str], tree: ProjectTree, is_installed: Callable[[str], bool] = lambda _: True
+) -> Shortfall:
     """For a project without an environment; `folders` lead from a file up to the workspace."""
-    step = _step(folders, tree, PYTHON_STEPS)
+    usable = {
+        name: step for name, step in PYTHON_STEPS.items() if step.startswith(_PIP) or is_installed(step.split()[0])
+    }
+    step = _step(folders, tree, usable) or _step(folders, tree, PYTHON_STEPS)
     return Shortfall("No Python environment was found, so imports of installed packages cannot be resolved.", step)
 
 
@@ -106,11 +113,32 @@ def is_empty_proxy(path: AbsPath, environment: Mapping[str, str]) -> bool:
     """
     if os.path.basename(real_path(path)) != "rustup" or os.path.basename(path) == "rustup":
         return False
-    home = environment.get("RUSTUP_HOME") or os.path.join(environment.get("HOME", ""), ".rustup")
+    if _lacks_toolchain(environment):
+        return True
+    home = _rustup_home(environment)
     settings = toml_table(DiskTree().read(os.path.join(home, "settings.toml"), MAX_BYTES) or "") or {}
     toolchain = environment.get("RUSTUP_TOOLCHAIN") or settings.get("default_toolchain")
     folder = os.path.join(home, "toolchains", str(toolchain), "bin")
     return os.path.isdir(folder) and not os.path.exists(os.path.join(folder, os.path.basename(path)))
+
+
+def with_toolchain(command: str | None, environment: Mapping[str, str]) -> str | None:
+    """A command that installs a server; where it adds to a toolchain of rustup and there is none, this comes first.
+
+    Whoever has to install rustup gets a toolchain with it.
+    """
+    adds = command is not None and command.startswith("rustup ") and "(needs rustup" not in command
+    if not adds or not _lacks_toolchain(environment):
+        return command
+    return f"rustup default stable && {command}"
+
+
+def _lacks_toolchain(environment: Mapping[str, str]) -> bool:
+    return not DiskTree().names(os.path.join(_rustup_home(environment), "toolchains"))
+
+
+def _rustup_home(environment: Mapping[str, str]) -> str:
+    return environment.get("RUSTUP_HOME") or os.path.join(environment.get("HOME", ""), ".rustup")
 
 
 def _step(folders: Sequence[str], tree: ProjectTree, steps: Mapping[str, str]) -> str | None:

@@ -23,7 +23,7 @@ from pilotfish.servers.launch import Allowed, Withheld
 from pilotfish.servers.locate import Gated, Lookup, ProgramFound, ProgramLocation, ProgramMissing, locate, tool_folders
 from pilotfish.servers.resolve import Candidate, ServerChoice
 from pilotfish.servers.spec import ServerSpec
-from pilotfish.servers.toolchains import is_empty_proxy
+from pilotfish.servers.toolchains import is_empty_proxy, with_toolchain
 from pilotfish.servers.tree import Evidence, looked_at
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.recent import Recent
@@ -171,7 +171,7 @@ class ServerPrograms:
         return known[program]
 
     def install_hint(self, spec: ServerSpec) -> str | None:
-        return install_command(spec, self.is_installed)
+        return with_toolchain(install_command(spec, self.is_installed), self._environment)
 
     def helper_hint(self, program: str) -> str | None:
         return helper_command(program, self.is_installed)

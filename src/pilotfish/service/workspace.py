@@ -120,7 +120,7 @@ class Workspace:
         match spec.imports.environment:
             case Environment.PYTHON:
                 found = self._launches.pythons.of(self._root_of(spec, path))
-                return no_python_packages(folders, self._tree) if found is None else None
+                return no_python_packages(folders, self._tree, self._programs.is_installed) if found is None else None
             case Environment.NODE:
                 return no_node_packages(folders, self._tree)
             case Environment.COMPILE_DATABASE:

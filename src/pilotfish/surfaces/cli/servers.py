@@ -70,7 +70,7 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     from pilotfish.servers.install import PROGRAMS, install_command
     from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
     from pilotfish.servers.proven import proofs
-    from pilotfish.servers.toolchains import is_empty_proxy
+    from pilotfish.servers.toolchains import is_empty_proxy, with_toolchain
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, wanted_servers
 
     places = user_places(os.environ)
@@ -89,7 +89,7 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
         located = locate(spec.command[0], territory[0], lookup) if spec.command else ProgramMissing(spec.id, ())
         if isinstance(located, ProgramFound) and is_empty_proxy(located.path, os.environ):
             located = ProgramMissing(spec.command[0], (territory[0],))
-        install = install_command(spec, managers.__contains__)
+        install = with_toolchain(install_command(spec, managers.__contains__), os.environ)
         rows.append(ListedServer(spec, located, install, proofs().get(spec.id), is_ours=spec.id in load()))
     return rows, trusted
 

@@ -97,8 +97,9 @@ def _bundle(server: str) -> Bundle:
         return bundles()[known]
     if known in load():
         from pilotfish.servers.install import install_command
+        from pilotfish.servers.toolchains import with_toolchain
 
-        by_hand = install_command(load()[known], _is_here)
+        by_hand = with_toolchain(install_command(load()[known], _is_here), os.environ)
         hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."
         raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {known} itself", hint=hint)
     near = get_close_matches(server, bundles(), 1)

@@ -328,6 +328,22 @@ def test_what_cannot_be_installed_says_what_to_do_instead(user: Path, server: st
     assert (failed.hint or "").startswith(hint)
 
 
+def test_what_a_server_needs_besides_is_said_when_it_is_installed(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    tools, bundle = ToolsFolder(AbsPath(str(user / "state"))), bundles()["bash"]
+    programs = Path(tools.programs(bundle))
+    programs.mkdir(parents=True)
+    for program in bundle.programs.values():
+        (programs / program).touch(0o755)
+    tools.link(bundle)
+    said = CliRunner().invoke(verb, ["bash"]).output
+    step = "pilotfish install shellcheck" if "shellcheck" in bundles() else "install it, too"
+    needed = f"bash needs shellcheck for nearly all diagnostics: {step}"
+    assert said.splitlines() == ["bash: already installed", needed]
+    (Path(tools.bin) / "shellcheck").touch(0o755)
+    assert CliRunner().invoke(verb, ["bash"]).output == "bash: already installed\n"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("server", ["ruff", pytest.param("vim", marks=needs_npm)])
 def test_a_real_server_is_installed_and_removed(user: Path, server: str) -> None:

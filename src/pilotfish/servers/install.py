@@ -218,6 +218,12 @@ def helper_command(
     return next((f"{COMMANDS[manager]} {program}" for manager in known), None)
 
 
+def missing_helpers(spec: ServerSpec, is_here: Callable[[str], bool]) -> Mapping[str, str]:
+    """Programs without which the server starts and misses errors, and which are not here; and what each is for."""
+    needs = {need.partition(" for ")[0]: need for need in spec.needs}
+    return {program: need for program, need in needs.items() if program in spec.helpers and not is_here(program)}
+
+
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:
     """Why the server cannot be started, and the next step."""
     program = spec.command[0] if spec.command else spec.id

@@ -23,7 +23,7 @@ from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.install import bundles
+from pilotfish.servers.install import bundles, missing_helpers
 from pilotfish.servers.launch import Withheld
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
@@ -220,17 +220,16 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
 
 def _without_helpers(workspace: Workspace, spec: ServerSpec, known: ServerReport) -> ServerReport:
     """With the first program without which the server starts and misses errors, where one is not here."""
-    for need in spec.needs:
-        program = need.partition(" for ")[0]
-        if program in spec.helpers and workspace.program(program) is None:
-            step = workspace.helper_hint(program)
-            return replace(
-                known,
-                problem=f"{program} is not installed",
-                needs=(f"{need}, and it is not installed",),
-                incomplete=True,
-                advice=(step,) if step else (),
-            )
+    missing = missing_helpers(spec, lambda program: workspace.program(program) is not None)
+    for program, need in missing.items():
+        step = workspace.helper_hint(program)
+        return replace(
+            known,
+            problem=f"{program} is not installed",
+            needs=(f"{need}, and it is not installed",),
+            incomplete=True,
+            advice=(step,) if step else (),
+        )
     return known
 
 

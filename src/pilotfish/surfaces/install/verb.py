@@ -41,10 +41,12 @@ def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, 
         raise click.UsageError("Name the servers to install. `pilotfish install --list` lists them.", context)
     wanted = list({bundle.name: bundle for bundle in map(_bundle, servers)}.values())
     done = [_removed(bundle, tools) if removing else _installed(bundle, tools) for bundle in wanted]
+    for bundle, one in () if removing else zip(wanted, done, strict=True):
+        one["needs"] = _needs(bundle, tools)
     if as_json:
         click.echo(json.dumps(done, indent=2))
     for one in () if as_json else done:
-        click.echo(f"{', '.join(one['servers'])}: {one['done']}")
+        click.echo("\n".join((f"{', '.join(one['servers'])}: {one['done']}", *one.get("needs", ()))))
 
 
 def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
@@ -61,6 +63,22 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
 
         carry_out(bundle, tools, os.environ, told)
     return _done(bundle, tools, f"installed {' '.join(bundle.asked)} from {bundle.source}")
+
+
+def _needs(bundle: Bundle, tools: ToolsFolder) -> list[str]:
+    """What the installed servers find next to nothing without, and how to get it."""
+    import shutil
+
+    from pilotfish.servers.catalogue import load
+    from pilotfish.servers.install import helper_command, missing_helpers
+
+    path = os.pathsep.join((tools.bin, os.environ.get("PATH", "")))
+    specs = [spec for server in bundle.programs if (spec := load().get(server))]
+    return [
+        f"{spec.id} needs {need}: {helper_command(program, _is_here) or 'install it, too'}"
+        for spec in specs
+        for program, need in missing_helpers(spec, lambda name: bool(shutil.which(name, path=path))).items()
+    ]
 
 
 def _folder_beside_us(bundle: Bundle) -> str | None:

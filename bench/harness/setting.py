@@ -5,6 +5,7 @@ them, and anything else; and what a process holds.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,11 @@ def workplace(project: Project, server: str, **more: Any) -> Generator[Setting]:
             yield setting
         finally:
             verb(setting, "daemon", "stop")
+
+
+def end_on_signal() -> None:
+    """So that whoever ends this run ends what it has started."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
 def plain_path() -> str:

@@ -8,7 +8,6 @@ what is named is run, or all where nothing of it is named.
 import argparse
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import processes
+from harness.setting import end_on_signal
 from told import figures
 
 from parity import agent_loop, lives, measures, programs, report
@@ -45,8 +45,7 @@ def main() -> int:
     chosen = _arguments()
     if chosen.verb == "compare":
         return _compared(*chosen.files)
-    # So that whoever ends this run ends what it has started.
-    signal.signal(signal.SIGTERM, _ended)
+    end_on_signal()
     names = set(KINDS)
     parts, subjects = chosen.only & {*PARTS, PROGRAMS}, chosen.only & names
     languages = chosen.only & set(QUICK.languages)
@@ -77,10 +76,6 @@ def _command(chosen: argparse.Namespace) -> str:
         [f"--only {','.join(sorted(chosen.only))}"] if chosen.only else [],
     )
     return " ".join(["bench/run", *quick, f"--seed {chosen.seed}", *only])
-
-
-def _ended(number: int, _frame: object) -> None:
-    sys.exit(128 + number)
 
 
 def _arguments() -> argparse.Namespace:

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import shlex
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.pages import circumstances
-from harness.setting import Setting
+from harness.setting import Setting, end_on_signal
 from told.truth import CheckerFailed, Truth
 
 from replay import history, plan, report
@@ -25,8 +24,7 @@ Planned = tuple[str, Sequence[plan.Step], Sequence[Truth]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _options(arguments)
-    # So that whoever ends this run ends what it has started.
-    signal.signal(signal.SIGTERM, _ended)
+    end_on_signal()
     given = list(arguments) if arguments is not None else sys.argv[1:]
     played, loads = list[Played](), [os.getloadavg()[0]]
     for subject in history.chosen(chosen):
@@ -40,10 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for of in report.summary(played).values() if played else ():
         print(f"\n{report.table(of)}")
     return int(chosen.strict and any(one.is_wrong for one in played))
-
-
-def _ended(*_signal: object) -> None:
-    raise SystemExit(1)
 
 
 def _write(played: Sequence[Played], about: dict[str, str], chosen: Any) -> None:

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import shlex
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.pages import circumstances
-from harness.setting import Setting
+from harness.setting import Setting, end_on_signal
 from replay import history, plan
 from replay.history import RealChange, Subject, git
 from replay.plan import applied, edits
@@ -62,10 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             pages.README.write_text(pages.readme(outcomes))
     print(f"\n{pages.table(outcomes)}")
     return 0
-
-
-def _ended(*_signal: object) -> None:
-    raise SystemExit(1)
 
 
 def _worked(subject: Subject, chosen: Any, arms: Sequence[str], done: set[tuple[str, ...]]) -> Iterator[Outcome]:
@@ -138,6 +133,5 @@ def _options(arguments: Sequence[str] | None) -> Any:
 
 
 if __name__ == "__main__":
-    # So that whoever ends this run ends what it has started.
-    signal.signal(signal.SIGTERM, _ended)
+    end_on_signal()
     raise SystemExit(main())

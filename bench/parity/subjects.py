@@ -15,6 +15,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -137,46 +138,50 @@ async def program_opened(peer: Peer, language: str, setting: Setting) -> AsyncGe
         await child.close()
 
 
-SMOKE_TRIES, SMOKE_SECONDS = 3, 60.0
-"""Of each question: a server that has just been started may need more than one, and all of that time."""
+SMOKE_SECONDS, SMOKE_PAUSE = 60.0, 0.5
+"""For each question, asked again and again: a program may not wait for a server that has just been started."""
 
 
-async def smoke(peer: Peer, language: str, scratch: "Scratch") -> str:
-    """What of the least does not work, if anything: a definition, an error that is there, one that is gone.
+async def smoke(peer: Peer, language: str, scratch: "Scratch", seconds: float = SMOKE_SECONDS) -> dict[str, str]:
+    """What of the least does not work, and why: a definition (`definition`), an error that comes and goes (`shown`).
 
-    A program that fails at this fails because of how we run it, until the contrary is shown: it is not measured.
+    A program that fails at this fails because of how we run it, until the contrary is shown.
     """
     fixture = make(language, scratch.fresh(f"smoke-{peer.name}") / "workspace", seed=1, modules=3, functions=1)
     main, place, setting = fixture.file("main"), fixture.places[0], scratch.home(peer.name, fixture)
     broken, mended = fixture.grammar.missing.format(name="missing_1"), fixture.grammar.comment.format(text="mended")
-    steps: list[tuple[str, str, Place | str, Callable[[str], bool]]] = [
-        ("a definition", broken, place, lambda said: is_definition(place, said)),
-        ("an error", broken, main, lambda said: "missing_1" in said),
-        ("an error that is gone", mended, main, lambda said: "missing_1" not in said),
+    steps: list[tuple[str, str, str, Place | str, Callable[[str], bool]]] = [
+        ("definition", "a definition", broken, place, lambda said: is_definition(place, said)),
+        ("shown", "an error", broken, main, lambda said: "missing_1" in said),
+        ("shown", "that an error is gone", mended, main, lambda said: "missing_1" not in said),
     ]
+    failed = dict[str, str]()
     try:
         async with program_opened(peer, language, setting) as program:
-            for number, (what, text, about, right) in enumerate(steps):
+            for number, (what, words, text, about, right) in enumerate(steps):
                 fixture.write(main, f"{text}\n")
                 if number and "written" in peer.tools:
                     await program.ask("written", main)
-                if not await _is_told(program, "shown" if about == main else "definition", about, right):
-                    return f"smoke test: {what} is not told"
-    except (OSError, RuntimeError, TimeoutError) as error:
-        return f"smoke test: {type(error).__name__} {error}"
+                if what not in failed and not await _is_told(program, what, about, right, seconds):
+                    failed[what] = f"smoke test: it does not tell {words}"
+    except (OSError, RuntimeError, TimeoutError, NotOffered) as error:
+        return dict.fromkeys(("definition", "shown"), f"smoke test: {type(error).__name__} {error}")
     finally:
         if not peer.pins:
             verb(setting, "daemon", "stop")
         processes.end(setting)
-    return ""
+    return failed
 
 
-async def _is_told(program: Asked, what: str, about: Place | str, right: Callable[[str], bool]) -> bool:
-    for _ in range(SMOKE_TRIES):
+async def _is_told(program: Asked, what: str, about: Place | str, right: Callable[[str], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while True:
         with suppress(RuntimeError, TimeoutError):
             if right(await asyncio.wait_for(program.ask(what, about), SMOKE_SECONDS)):
                 return True
-    return False
+        if time.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(SMOKE_PAUSE)
 
 
 # --- Everybody, with the same questions -----------------------------------------------------------------------------

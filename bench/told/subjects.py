@@ -206,8 +206,9 @@ class ToolUser(Asked):
         self._peer.install()
         with tempfile.TemporaryDirectory(prefix="smoke-") as folder:
             scratch = Scratch(Path(os.path.realpath(folder)))
-            if why := self._runner.run(smoke(self._peer, LANGUAGES[self._setting.server], scratch)):
-                raise RuntimeError(why)
+            failed = self._runner.run(smoke(self._peer, LANGUAGES[self._setting.server], scratch))
+            if "shown" in failed:
+                raise RuntimeError(failed["shown"])
         super().begin()
 
     def end(self) -> None:

@@ -35,6 +35,9 @@ _TERMINAL_SEQUENCE = re.compile(
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Every terminal sequence begins with one."""
+_SPOKEN_TAG = re.compile(r"<(?=[\s/]*(?:diagnostics\b|antml|system[-_\s>]|(?:tool|function)_))", re.IGNORECASE)
+"""What our text and the messages of hosts and models are enclosed in."""
+
 _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]")
 """Blanks that are no spaces."""
 _LINE_ENDS = re.compile(r"\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
@@ -87,6 +90,11 @@ def escaped_message(text: str) -> str:
 def escaped_attribute(text: str) -> str:
     """Text that cannot leave a double-quoted attribute either."""
     return escaped_message(text).replace('"', "&quot;")
+
+
+def quoted_code(text: str) -> str:
+    """Code as it is, for a reader who may copy it, but for tags that would end what it stands in or that hosts use."""
+    return _SPOKEN_TAG.sub("‹", text)
 
 
 def unbracketed(text: str) -> str:

@@ -12,7 +12,7 @@ Server text goes in sanitised, capped and escaped, so no message can end its blo
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, Literal
 
@@ -23,7 +23,7 @@ from pilotfish.feedback.linemap import lines_of
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
 from pilotfish.model import AbsPath, Severity
 from pilotfish.paths import shown_path
-from pilotfish.sanitise import escaped_attribute, escaped_message, sanitised, unbracketed
+from pilotfish.sanitise import escaped_attribute, escaped_message, quoted_code, sanitised, unbracketed
 
 SEVERITY_WORDS: Final = {
     Severity.ERROR: "ERROR",
@@ -181,8 +181,9 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
     source = lines_of(file.text) if form.wording == "worklist" else ()
     lines = list[str]()
     for found, following in zip(file.shown, (*file.shown[1:], None), strict=True):
-        number = found.diagnostic.range.start.line
-        shown = _source(source[number], form) if number < len(source) else []
+        start = found.diagnostic.range.start
+        number = start.line
+        shown = _source(source[number], start.character) if number < len(source) else []
         lines.append(_line(found, form, role, room=ERROR_BYTES - len("\n".join(["", *shown]).encode())))
         if following is None or following.diagnostic.range.start.line != number:
             lines += shown
@@ -193,8 +194,13 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
     return "\n".join([f'<diagnostics file="{escaped_attribute(path)}">', *lines, "</diagnostics>"])
 
 
-def _source(line: str, form: Form) -> list[str]:
-    shown = _cut(line.strip(), form, SOURCE_BYTES)
+def _source(line: str, column: int) -> list[str]:
+    """The line of a finding as it is written; of a long one, the part around the place."""
+    code = line.strip()
+    behind = column - (len(line) - len(line.lstrip())) - SOURCE_BYTES // 2
+    if behind > 0 and len(code.encode()) > SOURCE_BYTES:
+        code = "…" + code[behind:]
+    shown = _within(code, quoted_code, SOURCE_BYTES)
     return [f"| {shown}"] if shown else []
 
 
@@ -245,7 +251,10 @@ def _brief(message: str) -> str:
 
 def _cut(text: str, form: Form, room: int) -> str:
     """The text as it is written, in so many bytes."""
-    spoken = unbracketed if form.plain else escaped_message
+    return _within(text, unbracketed if form.plain else escaped_message, room)
+
+
+def _within(text: str, spoken: Callable[[str], str], room: int) -> str:
     whole = sanitised(text, MESSAGE_LIMIT)
     shown, most = spoken(whole), len(whole)
     while (over := len(shown.encode()) - room) > 0 and most > 1:

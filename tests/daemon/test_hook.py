@@ -48,7 +48,10 @@ def test_a_hook_starts_the_daemon_and_the_next_one_finds_it_warm(home: DaemonHom
     assert is_silent(home.run_hook(TOUCHED))
     for trouble in (b"not JSON", b"", b'{"files":["gone.x"]}', b'{"files":["/etc/passwd"]}'):
         assert is_silent(home.run_hook(trouble))
-    for arguments in (("nobody",), ("two", "words"), ('"',), ("plain", "--deadline-ms", "soon")):
+    nobody = home.run_hook(TOUCHED, "nobody")
+    assert (nobody.returncode, nobody.stdout) == (0, b"")
+    assert b"no host is called nobody" in nobody.stderr
+    for arguments in (("two", "words"), ('"',), ("plain", "--deadline-ms", "soon")):
         assert is_silent(home.run_hook(TOUCHED, *arguments))
     assert home.daemons() == [daemon]
 

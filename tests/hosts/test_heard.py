@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -141,7 +142,7 @@ def test_an_event_of_a_name_that_nobody_knows_is_counted_with_its_keys(host: str
         assert isinstance(found, UnreadEvent)
     (line,) = heard.lines()
     assert f"{load_hosts()[host].title} sent 2 events that this version cannot read" in line
-    assert "`AfterEverything`, with the keys hook_event_name, " in line
+    assert re.search(r"the last one `AfterEverything` at \d\d:\d\d, with the keys hook_event_name, ", line)
     assert "\x1b" not in line
 
 
@@ -161,6 +162,20 @@ def test_what_is_no_event_at_all_is_counted_too() -> None:
     with pytest.raises(Refused):
         heard.read("gemini", b"no event")
     assert len(heard.lines()) == 1
+
+
+@pytest.mark.proves("HOOK-4")
+def test_what_cannot_be_read_is_shown_where_it_came_from_and_for_a_day() -> None:
+    now = 1_000_000.0
+    heard = HeardEvents(lambda: now)
+    with pytest.raises(Refused):
+        heard.read("plain", b"no event", "/w/a/src")
+    assert (len(heard.lines("/w/a")), len(heard.lines()), heard.lines("/w/b")) == (1, 1, ())
+    assert heard.lines()[0].startswith("A program that ran `pilotfish hook plain` sent 1 event that")
+    now += 23 * 3600
+    assert heard.lines()
+    now += 2 * 3600
+    assert not heard.lines()
 
 
 def test_the_begin_of_a_session_is_read_in_every_host_that_reports_one() -> None:
@@ -268,6 +283,6 @@ def test_status_doctor_and_setup_show_what_a_wired_host_has_sent_in_vain(own: Da
     own.control(start=True).close()
     run("setup", "vscode")
     own.run_hook(spoken({**EDIT, "hook_event_name": "AfterEverything"}), "vscode")
-    sentence = "VS Code sent 1 event that this version cannot read, the last one `AfterEverything`, with the keys "
+    sentence = "VS Code sent 1 event that this version cannot read, the last one `AfterEverything` at "
     for words in (["status"], ["doctor"], ["setup", "--status"]):
         assert sentence in " ".join(run(*words).split())

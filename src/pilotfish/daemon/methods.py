@@ -175,7 +175,7 @@ class SocketMethods:
 
     async def _status(self, _params: Raw, client: ClientSession) -> Snapshot:
         found = await self.service.inspect(client)
-        return replace(found, warnings=(*found.warnings, *self._heard.lines()))
+        return replace(found, warnings=(*found.warnings, *self._heard.lines(client.root)))
 
     async def _details(self, params: Raw, client: ClientSession) -> tuple[InstanceDetails, ...]:
         return self.service.details.of(self.service.workspaces.of(client), read_params(params, Named).server)
@@ -224,10 +224,11 @@ class SocketMethods:
         call = read_params(params, HookCall)
         self._greet(call.protocol, call.build)
         line.greeted = True
-        heard = self._heard.read(call.host, _bytes(call.event))
+        folder = os.fsdecode(_bytes(call.cwd))
+        heard = self._heard.read(call.host, _bytes(call.event), folder)
         text = await self._answer(heard, call)
         if not text and isinstance(heard.event, UnreadEvent):
-            return self._heard.notice(heard.host).hex()
+            return self._heard.notice(heard.host, folder).hex()
         return text
 
     async def _answer(self, heard: Heard, call: HookCall) -> str:

@@ -1,7 +1,8 @@
 """The hook program: copies the host's event to the daemon, and the daemon's answer to the host.
 
 It parses neither. On any failure (no daemon, a daemon that hangs, an event that cannot be read, a deadline) it prints
-nothing and exits with 0: an edit never looks as if it had failed (FMT-8, HOOK-2).
+nothing and exits with 0: an edit never looks as if it had failed (FMT-8, HOOK-2). Only of a host that does not exist,
+it tells on standard error.
 
 It runs for every edit and imports next to nothing, so the one message of its protocol is written by hand: bytes are
 sent as hexadecimal digits, which need no escaping and no module.
@@ -37,6 +38,9 @@ RESULT = b'{"jsonrpc":"2.0","id":0,"result":"'
 LEAVING = (b'"code":"upgrade"', b'"code":"shutting_down"')
 """In the answer of a daemon that is ending: the next daemon is asked instead."""
 
+UNKNOWN = b"no host is called "
+"""In the answer to a name that only a person can have mistyped, who is told so."""
+
 
 def run(arguments: "Sequence[str]") -> "Never":
     """Run with the arguments `HOST [--deadline-ms N]`."""
@@ -68,6 +72,8 @@ def relay(host: str, event: bytes, seconds: float = DEADLINE_SECONDS) -> bytes:
         answer = b""
     if not answer or (not answer.startswith(RESULT) and any(word in answer for word in LEAVING)):
         answer = exchange(_connect(place, seconds), message)
+    if UNKNOWN in answer and not answer.startswith(RESULT):
+        write(2, f"pilotfish: no host is called {host}. To see which there are: pilotfish setup --help\n".encode())
     return printed(answer)
 
 

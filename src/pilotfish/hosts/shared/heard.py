@@ -3,11 +3,12 @@
 Some hosts load the hook files of others: VS Code those of Claude Code and of Copilot CLI, Cursor those of Claude Code.
 So the hook program may be started under the name of one host by another, and more than once for the same event. An
 event belongs to the host that its keys tell of, is read and answered in that host's dialect, and is answered once.
-What cannot be read is not passed over in silence: it is counted, `status`, `doctor` and `setup --status` show it, and
-the person is told once where the host has words for that.
+What cannot be read is not passed over in silence: it is counted, `status`, `doctor` and `setup --status` show it for a
+day, and the person is told once where the host has words for that.
 """
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -16,9 +17,11 @@ from pilotfish.counting import counted
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import PLAIN, dialect_of, load_host
 from pilotfish.hosts.shared.tool_hooks import HostDialect, HostEvent, MomentEvent, OtherEvent, TouchEvent, UnreadEvent
+from pilotfish.paths import is_inside
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.sanitise import sanitised
 from pilotfish.service.recent import Recent
+from pilotfish.system.clock import WallClock
 
 GUESTS: Mapping[str, Mapping[str, frozenset[str]]] = {
     "claude-code": {
@@ -43,6 +46,9 @@ MAX_KEYS = 12
 MAX_NAME = 80
 """Of what cannot be read: enough to find it in the reference of the host."""
 
+KEPT_SECONDS = 24 * 60 * 60.0
+"""What could not be read yesterday, nobody needs to be warned of."""
+
 
 class Heard(Struct, frozen=True):
     host: str
@@ -51,22 +57,26 @@ class Heard(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """The events of one host that could not be read."""
+    """The events of one host in one folder that could not be read."""
 
     count: int
     last: UnreadEvent
+    at: float
+    """When the last one came, by the clock on the wall."""
 
 
 class HeardEvents:
-    def __init__(self) -> None:
+    def __init__(self, wall: Callable[[], float] | None = None) -> None:
+        self._wall = wall or WallClock().wall
         self._hosts: Recent[str, str] = Recent(MAX_REMEMBERED)
         """By conversation: the host that its events have told of."""
         self._answered: Recent[tuple[str, str, str], bool] = Recent(MAX_REMEMBERED)
-        self._unread: dict[str, Unread] = {}
+        self._unread: Recent[tuple[str, str], Unread] = Recent(MAX_REMEMBERED)
+        """By host, and by the folder that it worked in."""
         self._told: set[str] = set()
 
-    def read(self, named: str, event: bytes) -> Heard:
-        """The event that the hook program was given under this name; raises `Refused` when it is malformed."""
+    def read(self, named: str, event: bytes, folder: str = "/") -> Heard:
+        """The event that the hook program was given under this name, in a folder; raises `Refused` when malformed."""
         keys = _members(event)
         host = self._sender(named, keys)
         dialect = dialect_of(host)
@@ -75,29 +85,34 @@ class HeardEvents:
         try:
             found = dialect.read(event)
         except Refused:
-            self._count(host, UnreadEvent("", tuple(keys)))
+            self._count((host, folder), UnreadEvent("", tuple(keys)))
             raise
         match found:
             case UnreadEvent():
                 found = replace(found, keys=found.keys or tuple(keys))
-                self._count(host, found)
+                self._count((host, folder), found)
             case TouchEvent() | MomentEvent() if found.id and self._came(host, found):
                 found = OtherEvent()
             case _:
                 pass
         return Heard(host, dialect, found)
 
-    def lines(self) -> tuple[str, ...]:
-        """What could not be read, a sentence for each host."""
-        return tuple(_sentence(host, unread) for host, unread in self._unread.items())
+    def lines(self, workspace: str = "/") -> tuple[str, ...]:
+        """What could not be read below a folder in the last day, a sentence for each host and folder."""
+        recent = self._wall() - KEPT_SECONDS
+        found = (
+            (host, self._unread.get((host, folder))) for host, folder in self._unread if is_inside(folder, workspace)
+        )
+        return tuple(_sentence(host, unread) for host, unread in found if unread is not None and unread.at > recent)
 
-    def notice(self, host: str) -> bytes:
+    def notice(self, host: str, folder: str) -> bytes:
         """What tells the person so, once; empty where the host shows nothing to a person."""
         key = "" if host == PLAIN or host in self._told else load_host(host).notice_key
-        if not key:
+        unread = self._unread.get((host, folder))
+        if not key or unread is None:
             return b""
         self._told.add(host)
-        return encode({key: f"Pilotfish: {_sentence(host, self._unread[host])}"})
+        return encode({key: f"Pilotfish: {_sentence(host, unread)}"})
 
     def _sender(self, named: str, keys: Mapping[str, Raw]) -> str:
         guests = GUESTS.get(named)
@@ -118,9 +133,9 @@ class HeardEvents:
         self._answered.put(key, value=True)
         return came
 
-    def _count(self, host: str, event: UnreadEvent) -> None:
-        before = self._unread.get(host)
-        self._unread[host] = Unread(1 if before is None else before.count + 1, event)
+    def _count(self, key: tuple[str, str], event: UnreadEvent) -> None:
+        before = self._unread.get(key)
+        self._unread.put(key, Unread(1 if before is None else before.count + 1, event, self._wall()))
 
 
 def _members(event: bytes) -> Mapping[str, Raw]:
@@ -132,13 +147,14 @@ def _members(event: bytes) -> Mapping[str, Raw]:
 
 
 def _sentence(host: str, unread: Unread) -> str:
-    title = host if host == PLAIN else load_host(host).title
+    title = f"A program that ran `pilotfish hook {PLAIN}`" if host == PLAIN else load_host(host).title
+    at = time.strftime("%H:%M", time.localtime(unread.at))
     name = f" `{sanitised(unread.last.name, MAX_NAME)}`" if unread.last.name else ""
     keys = f", with the keys {_listed(unread.last.keys)}" if unread.last.keys else ""
-    return (
-        f"{title} sent {counted(unread.count, 'event')} that this version cannot read, the last one{name}{keys}. "
-        "Feedback may be missing: update Pilotfish, or report it."
+    sent = (
+        f"{title} sent {counted(unread.count, 'event')} that this version cannot read, the last one{name} at {at}{keys}"
     )
+    return f"{sent}. Feedback may be missing: update Pilotfish, or report it."
 
 
 def _listed(keys: Collection[str]) -> str:

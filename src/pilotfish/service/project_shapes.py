@@ -53,6 +53,7 @@ class ShapeCache:
         self._by_path: Recent[AbsPath, _Read] = Recent(MAX_KEPT)
         self._by_content: Recent[bytes, Shape] = Recent(MAX_KEPT)
         self._lock = Lock()
+        self._reading = Lock()
 
     def of_file(self, path: AbsPath) -> Shape | None:
         """None where there is no such file. Blocking."""
@@ -76,12 +77,12 @@ class ShapeCache:
         """What is larger than anybody writes is one symbol, and so is what we have no parser for."""
         is_python = path.endswith(PYTHON) and len(content) <= MAX_FILE_BYTES
         key = hashlib.blake2b(content, digest_size=16, person=b"python" if is_python else b"words").digest()
-        with self._lock:
+        # One after the other: a thread whose edit nobody waits for any longer goes on, and the next begins the same.
+        with self._reading:
             known = self._by_content.get(key)
-        if known is None:
-            text = content.decode(errors="replace")
-            known = shape_of(text) if is_python else Shape(outside=tuple(all_words(text)), is_whole=True)
-            with self._lock:
+            if known is None:
+                text = content.decode(errors="replace")
+                known = shape_of(text) if is_python else Shape(outside=tuple(all_words(text)), is_whole=True)
                 self._by_content.put(key, known)
         return known
 

@@ -13,7 +13,7 @@ from support.proving.others import show_others
 from support.proving.play import FreshAndWrong, NotProven, prove
 from support.proving.programs import SYSTEM, Installed
 from support.proving.rows import ProofRow, others_of, replaced, rows
-from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, untrusted
+from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, unset_switches, untrusted
 from support.servers.real import NPM, PYPI, require
 
 pytestmark = pytest.mark.proves("REG-9")
@@ -123,6 +123,19 @@ async def test_a_file_that_is_not_told_of_is_no_proof(tmp_path: Path) -> None:
 @pytest.mark.proves("TRUST-8")
 def test_of_every_proven_server_a_run_has_shown_that_nothing_of_an_untrusted_project_runs() -> None:
     assert {proof.untrusted for proof in proofs().values()} == {WITHHELD, RESTRICTED, AS_IT_IS}
+
+
+@pytest.mark.proves("TRUST-8")
+@pytest.mark.server("ty")
+def test_a_switch_for_untrusted_projects_that_a_server_has_is_set(tmp_path: Path) -> None:
+    require(["ty"])
+    assert not unset_switches(load()["ty"], PYPI / "ty")
+    without = replace(load()["ty"], restricted=None)
+    assert unset_switches(without, PYPI / "ty") == {"untrustedWorkspace"}
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "cli.js").write_text("const isTrusted = event.initializationOptions?.isTrusted ?? true;")
+    assert unset_switches(without, tmp_path / "cli.js") == {"isTrusted"}
+    assert not unset_switches(load()["svelte"], tmp_path / "cli.js")
 
 
 @pytest.mark.anyio

@@ -201,7 +201,7 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
         pass
 
     extensions = searched_roots(known, [AbsPath(str(home.workspace / "a.ts"))])[0].extensions
-    assert (".svelte" in extensions, ".astro" in extensions) == (trusted, False)
+    assert (".svelte" in extensions, ".astro" in extensions) == (True, False)
     options = cast("dict[str, Any]", known.recipe(server, nothing).options().initialization)
     given = {one["name"]: one["location"] for one in options["plugins"]}
     folder = {"tools": tools, "workspace": own, None: None}[location]

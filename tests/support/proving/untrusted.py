@@ -2,8 +2,14 @@
 
 The project is a trap repository of every kind, with the files of the server's row where it has one. The server is let
 loose as it would be for any user, and without what the kernel holds it to: one that the catalogue withholds does not
-start, any other runs and springs no trap.
+start, any other runs and springs no trap. A switch of its own for such a project must be set.
 """
+
+import json
+import shutil
+from pathlib import Path
+
+from msgspec import to_builtins
 
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.launch import Withheld, admitted
@@ -22,9 +28,30 @@ NEWER_KINDS = ("node7",)
 WITHHELD, RESTRICTED, AS_IT_IS = "is not started", "runs restricted", "runs"
 
 
+SWITCHES = (b"untrustedWorkspace", b"initializationOptions?.isTrusted", b"initializationOptions.isTrusted")
+"""How servers name such an option."""
+
+CODE = {".js", ".cjs", ".mjs"}
+
+
+def unset_switches(spec: ServerSpec, program: Path) -> set[str]:
+    """The options for untrusted projects that are in the program, or in the npm package around it, and are not set."""
+    real = program.resolve()
+    package = next((folder for folder in real.parents if (folder / "package.json").is_file()), None)
+    files = [real] if package is None else [one for one in package.rglob("*") if one.suffix in CODE and one.is_file()]
+    found = set[str]()
+    for text in (file.read_bytes() for file in files):
+        found |= {switch.decode().rpartition(".")[2] for switch in SWITCHES if switch in text}
+    said = json.dumps([spec.command, to_builtins(spec.restricted)])
+    return {name for name in found if name not in said}
+
+
 async def untrusted(server: str, user: User) -> str:
     """What it does in a project that is not trusted; raises `NotProven` when something of the project ran."""
     spec = load()[server]
+    program = shutil.which(spec.command[0], path=user.environment["PATH"])
+    if program is not None and (unset := unset_switches(spec, Path(program))):
+        raise NotProven(f"untrusted: it has {', '.join(sorted(unset))}, which is not set")
     withheld = isinstance(admitted(spec, trusted=False, version=version_of(user, server)), Withheld)
     is_newer = spec.root.requires is not None and spec.root.requires.minimum is not None
     kinds = (*KINDS, *NEWER_KINDS) if is_newer else KINDS

@@ -18,6 +18,7 @@ from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.ipc.messages import read_params
 from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded
 from pilotfish.protocol.codec import encode
+from pilotfish.servers.install import extra_command
 from pilotfish.system.ports import BrokenPipe, Stalled
 from pilotfish_http.failures import body_of
 from pilotfish_http.keys import HttpAddress
@@ -82,7 +83,7 @@ def _require_http() -> None:
     lacking = [name for name in ("starlette", "uvicorn", "mcp") if find_spec(name) is None]
     if lacking:
         message = f"HTTP needs packages that are not installed: {', '.join(lacking)}."
-        raise Unavailable(Code.UNSUPPORTED, message, hint="pip install 'pilotfish[serve]'")
+        raise Unavailable(Code.UNSUPPORTED, message, hint=extra_command("serve"))
 
 
 def _surface() -> ModuleType:

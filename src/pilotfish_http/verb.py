@@ -87,7 +87,7 @@ def _say(served: Mapping[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps(served))
         return
     click.echo(f"Listening on {served['address']} (this machine only); Ctrl-C ends it.")
-    click.echo(f"Token:      {served['token_file']}")
+    click.echo(f"Token in:   {served['token_file']}")
     click.echo(f"MCP:        {served['address']}/mcp")
     click.echo(f"Live page:  {served['page']}  (works once)")
 

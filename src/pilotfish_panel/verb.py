@@ -40,7 +40,9 @@ def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click 
     try:
         from pilotfish_panel.app import PanelApp
     except ImportError:
-        hint = "Install it with: pip install 'pilotfish[panel]'. `pilotfish status` shows the same as text."
+        from pilotfish.servers.install import extra_command
+
+        hint = f"Install it with: {extra_command('panel')}. `pilotfish status` shows the same as text."
         raise Unavailable(Code.UNSUPPORTED, "the panel needs the textual package", hint=hint) from None
     PanelApp(source).run()
 

@@ -124,6 +124,7 @@ def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None
         signed_in(window, served)
         servers = window.get_by_role("list", name=f"Servers of {home.root}")
         expect(servers.get_by_text("Not started")).to_be_visible()
+        expect(window.get_by_text("no server has a file of this project open")).to_be_visible()
         with home.link("agent") as link:
             link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
             expect(servers.get_by_text("Running")).to_be_visible()

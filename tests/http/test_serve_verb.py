@@ -53,7 +53,7 @@ def test_it_says_where_it_listens_and_ends_with_an_interrupt(fresh: DaemonHome) 
     with serving(fresh) as process:
         said = [line(process) for _ in range(4)]
         assert re.match(r"Listening on http://127\.0\.0\.1:\d+ \(this machine only\); Ctrl-C ends it\.", said[0])
-        token = Path(said[1].split()[1])
+        token = Path(said[1].removeprefix("Token in:").strip())
         assert stat.S_IMODE(token.stat().st_mode) == 0o600
         secret = token.read_text().strip()
         assert secret not in "".join(said), "a terminal is no place for it"

@@ -1,15 +1,19 @@
 """Carrying bytes between a host and whoever serves it, and what the daemon calls for that."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Never
+from pathlib import Path
+from typing import Any, Never
 
 import anyio
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.operations.schemas import ToolSet
+from pilotfish.servers.install import extra_command
 from pilotfish.surfaces.daemon_stream import relay
 from pilotfish.surfaces.mcp import options as mcp_options
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
@@ -92,6 +96,28 @@ def test_the_proxy_imports_no_service_either() -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'pilotfish[mcp]'"),
+        ({"url": "file:///w/pilotfish.whl", "archive_info": {}}, "pip install 'pilotfish[mcp]'"),
+        ({"url": "file:///my%20clone", "dir_info": {}}, "pip install '/my clone[mcp]'"),
+        ({"url": "file:///clone", "dir_info": {"editable": True}}, "pip install -e '/clone[mcp]'"),
+    ],
+    ids=["an index", "a file", "a folder", "a clone that is worked on"],
+)
+def test_an_extra_comes_from_where_pilotfish_came_from(
+    origin: Mapping[str, Any] | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "pilotfish-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: pilotfish\n")
+    if origin is not None:
+        (about / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert extra_command("mcp") == command
+
+
 def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(name: str) -> None:
         return None
@@ -99,7 +125,7 @@ def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(mcp_options, "find_spec", nowhere)
     with pytest.raises(Unavailable) as told:
         mcp_options.require_sdk()
-    assert told.value.hint == "pip install 'pilotfish[mcp]'"
+    assert told.value.hint == extra_command("mcp")
 
 
 @pytest.mark.anyio

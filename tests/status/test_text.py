@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.surfaces.cli.project import only_project
-from pilotfish.surfaces.cli.terminal.status_text import status_lines
+from pilotfish.surfaces.cli.terminal.status_text import alive_facts, status_lines
 from pilotfish.surfaces.cli.terminal.table import columns, duration, latency, memory
 from support.services.snapshots import active, broken, disabled, idle, snapshot, starting, unavailable
 
@@ -42,6 +43,15 @@ warning: lsp.json:3:5: lsp.pyrihgt: unknown key
 
 def test_every_server_is_there_by_id_with_its_state() -> None:
     assert "\n".join(status_lines(ALL, daemon=True)) + "\n" == TEXT
+
+
+def test_a_root_of_several_instances_is_named_once() -> None:
+    row = active("basedpyright")
+    (one,) = row.instances
+    inner = replace(one, root=f"{one.root}/packages/a")
+    shown = alive_facts(replace(row, instances=(one, one, inner)), one.root)
+    assert shown is not None
+    assert shown.roots == ". (2 instances), packages/a"
 
 
 def test_of_many_unavailable_servers_only_the_names_are_listed() -> None:

@@ -24,6 +24,7 @@ from pilotfish.batch.patches import Patch, unjudged
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath
+from pilotfish.servers.install import extra_command
 from pilotfish.service.patch_checks import BaseStates, SharedStates
 from pilotfish.service.service import System
 from pilotfish.system.real_path import real_path
@@ -264,5 +265,5 @@ def _ray() -> Any:
         import_module("ray.exceptions")
         return import_module("ray")
     except ImportError as error:
-        message = "Ray is not installed; it comes with: pip install 'pilotfish[ray]'"
+        message = f"Ray is not installed; it comes with: {extra_command('ray')}"
         raise Unavailable(Code.NOT_FOUND, message) from error

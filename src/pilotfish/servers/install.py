@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.uris import path_of
 from pilotfish.servers.locate import Gated, ProgramMissing, tool_folders
 from pilotfish.servers.spec import Manager, ServerSpec
 from pilotfish.system.apt import offers
@@ -222,6 +223,29 @@ def missing_helpers(spec: ServerSpec, is_here: Callable[[str], bool]) -> Mapping
     """Programs without which the server starts and misses errors, and which are not here; and what each is for."""
     needs = {need.partition(" for ")[0]: need for need in spec.needs}
     return {program: need for program, need in needs.items() if program in spec.helpers and not is_here(program)}
+
+
+def extra_command(extra: str) -> str:
+    """How to get one of our own extras: from the folder that pilotfish was installed from, if it was from one."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        said = distribution("pilotfish").read_text("direct_url.json")
+    except PackageNotFoundError:
+        said = None
+    origin = msgspec.json.decode(said, type=_Origin) if said else _Origin()
+    folder = None if origin.dir_info is None else path_of(origin.url)
+    flag = "-e " if folder and origin.dir_info and origin.dir_info.get("editable") else ""
+    wanted = f"{folder or 'pilotfish'}[{extra}]"
+    return f"pip install {flag}{shlex.quote(wanted)}"
+
+
+class _Origin(Struct, frozen=True):
+    """What pip notes of a package that comes from no index."""
+
+    url: str = ""
+    dir_info: Mapping[str, bool] | None = None
+    """None unless it comes from a folder."""
 
 
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:

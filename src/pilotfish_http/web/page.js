@@ -63,7 +63,7 @@ function newProject() {
   const notes = [element("ul", { class: "told" }), element("ul", { class: "warnings" })];
   const servers = [element("h3", {}, "Servers"), element("ul", { class: "cards" }), element("p", { class: "empty no-servers" }, "No server runs here now.")];
   const files = [
-    element("h3", {}, "Diagnostics by file"), element("p", { class: "empty no-files" }, "No diagnostics: the servers reported no problem in the files that they have seen."),
+    element("h3", {}, "Diagnostics by file"), element("p", { class: "empty no-files" }, ""),
     element("div", { class: "files" }), element("p", { class: "hint more-files" }),
   ];
   const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet."), element("div", { class: "feedback" })];
@@ -91,6 +91,8 @@ function updateProject(node, project) {
   const files = (project.files ?? []).map((file) => ({ project, file })).sort(worst)
     .filter(({ file }) => fits(file.path, ...file.diagnostics.map(({ message }) => message)));
   part(".no-files").hidden = files.length > 0;
+  const judged = rowsOf(project).some(({ instance }) => instance.pid && instance.documents);
+  say(part(".no-files"), judged ? "No diagnostics: the servers reported no problem in the files that they have seen." : "No diagnostics: no server has a file of this project open.");
   say(part(".more-files"), project.moreFiles ? `… and ${count(project.moreFiles, "more file")}` : "");
   keep(part(".files"), files, ({ file }) => file.path, newFile, updateFile);
   const seen = project.feedback.filter((shown) => fits(shown.feedback.text, ...shown.paths));

@@ -56,6 +56,5 @@ def touched(files: tuple[str, ...], kind: TouchKind, only_new: bool, root: str |
     if as_json:
         click.echo(json.dumps(structured(feedback)))
     elif feedback.text:
-        # In a pipe, exactly the bytes that a host appends; a person reads the characters that a model reads escaped.
-        on_terminal = sys.stdout.isatty()
-        click.echo(html.unescape(feedback.text) if on_terminal else feedback.text, nl=on_terminal)
+        # In a pipe, the characters that a host appends; a person reads unescaped what a model reads escaped.
+        click.echo(html.unescape(feedback.text) if sys.stdout.isatty() else feedback.text)

@@ -22,5 +22,7 @@ def require_sdk() -> None:
     Finding the package is enough: importing it takes a second.
     """
     if find_spec("mcp") is None:
-        hint = "pip install 'pilotfish[mcp]'"
+        from pilotfish.servers.install import extra_command
+
+        hint = extra_command("mcp")
         raise Unavailable(Code.UNSUPPORTED, "MCP needs the Python package mcp, which is not installed.", hint=hint)

@@ -2,7 +2,8 @@
 
 import os
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -134,8 +135,13 @@ def alive_facts(row: ServerRow, workspace: str) -> AliveFacts | None:
         memory=memory(sum(measured) if measured else None),
         uptime=duration(max(instance.uptime_ms or 0 for instance in alive)),
         latency=latency(max(answered, default=None)),
-        roots=", ".join(relative(instance.root, workspace) for instance in alive),
+        roots=_roots(relative(instance.root, workspace) for instance in alive),
     )
+
+
+def _roots(shown: Iterable[str]) -> str:
+    """Each root once: several instances may have the same one."""
+    return ", ".join(f"{root} ({times} instances)" if times > 1 else root for root, times in Counter(shown).items())
 
 
 def _away(rows: Sequence[ServerRow], width: int | None) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict, SharedStates
-from pilotfish.system.clock import current_time
+from pilotfish.system.clock import WallClock, current_time
 from support.servers.linker import linker
 from support.servers.script import Script
 from support.services.checks import server_with
@@ -173,8 +173,8 @@ async def test_what_one_copy_is_asking_for_another_waits_for_and_asks_itself_whe
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
     async with (
-        service_on(tmp_path / "1", {"one": linker}, LINKED) as one,
-        service_on(tmp_path / "2", {"one": linker}, LINKED) as two,
+        service_on(tmp_path / "1", {"one": linker}, LINKED, clock=WallClock()) as one,
+        service_on(tmp_path / "2", {"one": linker}, LINKED, clock=WallClock()) as two,
         anyio.create_task_group() as tasks,
     ):
         asked.listen(one, until_the_other_is_there)

@@ -28,6 +28,8 @@ UNSTEADY = {
     r"(?<=Wall time: )[\d.]+": "TIME",
     r"\b(call|toolu)_+\d+_+\d+\b": r"\1",
     r"(?<=## Running: ).*(?=/aider_lint.py)": "PROGRAMS",
+    # Codex announces the tools of a server when that has started.
+    r"(?s)\n?\[developer\]\n<tools>.*?</tools>\n?": "",
     # Aider repeats its instructions.
     r"(?s)\n+To suggest changes to a file you MUST.*": "",
 }

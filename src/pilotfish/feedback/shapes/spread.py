@@ -86,8 +86,12 @@ class _Wave(Struct):
     """Of all these, those of which a call may return now and did not, or the other way round."""
     is_all: bool = False
 
+    @property
+    def has_words(self) -> bool:
+        return any((self.words, self.names, self.held, self.holders, self.returning))
+
     def __bool__(self) -> bool:
-        return self.is_all or any((self.words, self.names, self.held, self.holders, self.returning))
+        return self.is_all or self.has_words
 
     def add(self, other: "_Wave") -> None:
         self.words |= other.words
@@ -188,6 +192,9 @@ class Spread:
         for path, importers in self._project.importers(waves).items():
             for importer in importers:
                 seen = self._seen.setdefault(importer.path, _Seen())
+                if seen.told.is_all and importer.imports is None and not waves[path].has_words:
+                    # Without a parser, most files are told the same by many.
+                    continue
                 known, before = set(seen.outside), seen.told.since(_Wave())
                 seen.hear(importer, waves[path], key_of(path))
                 if seen.outside - known or seen.told.since(before):

@@ -325,6 +325,18 @@ async def test_that_a_stop_has_no_verdict_is_said_once(tmp_path: Path) -> None:
         assert "bad one" in await it.reach("call")
 
 
+async def test_that_an_edit_has_no_verdict_is_said_at_the_stop_whatever_was_said_before(tmp_path: Path) -> None:
+    async with talking(tmp_path, noVerdict="say") as it:
+        await it.edit("good\n", before="")
+        it.server.slow = True
+        assert "is not checked yet" in await it.edit("bad one\n", before="good\n")
+        said = "a.x was not checked: its servers have not answered in time."
+        assert await it.reach("stop", tentative=True) == said
+        assert await it.reach("stop") == said
+        await it.server.answer()
+        assert "bad one" in await it.reach("call")
+
+
 async def test_what_a_person_mended_between_two_turns_is_new_when_the_agent_breaks_it_again(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         assert "bad one" in await it.edit("bad one\n", before="good\n")

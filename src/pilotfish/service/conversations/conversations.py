@@ -321,7 +321,7 @@ class Conversations:
                 await self._look(record, workspace, news, (), started, last=True)
                 await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
             owe_written(record, workspace)
-            text = self._what_is_left(record, moment, workspace, news)
+            text = what_is_left(state, news, _form(moment, workspace), feedback)
             self._late_checks.go_on(record)
         if text:
             state.stop_told(moment.agent)
@@ -341,17 +341,7 @@ class Conversations:
         with anyio.CancelScope(deadline=started + STOP_SECONDS):
             await self._look(apart, workspace, news, (), started, last=True)
             await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
-        return self._what_is_left(apart, moment, workspace, news)
-
-    def _what_is_left(self, record: ConversationRecord, moment: Moment, workspace: Workspace, news: News) -> str:
-        feedback = workspace.config.feedback
-
-        def unjudged() -> Sequence[str]:
-            pending = record.state.standing(Standing.PENDING).items()
-            edited = sorted(path for path, debt in pending if debt.edited and feedback.no_verdict == "say")
-            return self._edit_feedback.late_notes(record.client, workspace, edited)
-
-        return what_is_left(record.state, news, _form(moment, workspace), feedback.severities, unjudged)
+        return what_is_left(apart.state, news, _form(moment, workspace), feedback)
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 

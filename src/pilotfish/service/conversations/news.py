@@ -3,12 +3,13 @@
 Nothing here waits: what a text says is known as soon as the text is made.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
+from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
 from pilotfish.feedback.conversation_text import (
     Group,
@@ -173,13 +174,9 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
     return [*groups, Group("", tuple(others), FileRole.OTHER)]
 
 
-def what_is_left(
-    state: Conversation, news: News, form: Form, wanted: Collection[Severity], unjudged: Callable[[], Sequence[str]]
-) -> str:
-    """Before a stop: what the conversation introduced and is still there, however it came about.
-
-    `unjudged`: of what is owed after that, that there is no verdict. Silence would say that it is clean.
-    """
+def what_is_left(state: Conversation, news: News, form: Form, settings: FeedbackSettings) -> str:
+    """Before a stop: what the conversation introduced and is still there, however it came about."""
+    wanted = settings.severities
     now = {path: one for path, one in (news.left or {}).items() if one.is_final}
     _note_written(state, news, now)
     files = list[Chosen]()
@@ -194,7 +191,8 @@ def what_is_left(
         state.settle(path, Fate.TOLD if found else Fate.OVER)
         files += [chosen(path, verdict.text, found)] if found else []
     state.told += len(files)
-    notes = [*_unknown_lines(state, now, form, wanted), *unjudged()]
+    notes = _unknown_lines(state, now, form, wanted)
+    notes += _unjudged_lines(state, form) if settings.no_verdict == "say" else []
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes)
 
 
@@ -210,6 +208,14 @@ def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Colle
                 f"{named(path, form.workspace)} had {had} from your changes and could not be checked again in time."
             )
     return lines
+
+
+def _unjudged_lines(state: Conversation, form: Form) -> list[str]:
+    """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean."""
+    pending = sorted(path for path, debt in state.standing(Standing.PENDING).items() if debt.edited)
+    return [
+        f"{named(path, form.workspace)} was not checked: its servers have not answered in time." for path in pending
+    ]
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:

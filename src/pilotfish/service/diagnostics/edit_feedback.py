@@ -320,10 +320,6 @@ class EditFeedback:
         notes += self._missing_line(client, judged.missing.introduced, judged)
         return notes
 
-    def late_notes(self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath]) -> tuple[str, ...]:
-        """That these files have no verdict yet, where it was not said."""
-        return self._notices.take_late(client, workspace, paths)
-
     def _missing_line(self, client: ClientSession, packages: frozenset[str], judged: Judged) -> list[str]:
         """A line about all of them when one of these was not mentioned before."""
         is_first = self._notices.is_first(client, packages)

@@ -42,12 +42,6 @@ class Notices:
         """The same about servers that run restricted. They have judged the files: this alone is no reason to speak."""
         return _unsaid(self._said_to(client), _restrictions(workspace, verdicts))
 
-    def take_late(self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath]) -> tuple[str, ...]:
-        """The same about files that had no verdict when a turn ended, and have none now."""
-        said = "was not checked: its servers have not answered in time."
-        notices = [(_late_key(path), f"{named(path, workspace.root)} {said}") for path in paths]
-        return _unsaid(self._said_to(client), notices)
-
     def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
         """Whether one of these packages is missing that this client session has not heard of."""
         said = self._said_to(client)

@@ -86,6 +86,9 @@ class Patience(Struct, frozen=True):
     first: float | None = None
     later: float | None = None
 
+    def without(self, seconds: float) -> "Patience":
+        return Patience(*(None if one is None else max(0.0, one - seconds) for one in (self.first, self.later)))
+
 
 class _Wish(Struct, frozen=True):
     """How files are to be checked; see `CheckRunner.run`."""
@@ -152,12 +155,16 @@ class CheckRunner:
     ) -> tuple[FileVerdict, ...]:
         """The same, once more where others were changed: of a file that is open already, some servers say nothing then
         when nothing is new, and after a pause that is only assumed."""
+        started = current_time()
         verdicts = await self.run(client, workspace, paths, patience=patience, anew=anew)
         doubtful = [verdict.path for verdict in verdicts if verdict.is_unsignalled]
         if not doubtful:
             return verdicts
-        again = await self.run(client, workspace, doubtful, patience=patience, anew=True)
-        return tuple({**{one.path: one for one in verdicts}, **{one.path: one for one in again}}.values())
+        left = patience.without(current_time() - started)
+        again = await self.run(client, workspace, doubtful, patience=left, anew=True)
+        # What is assumed is better than no verdict.
+        certain = {one.path: one for one in again if one.answered}
+        return tuple({**{one.path: one for one in verdicts}, **certain}.values())
 
     async def take(self, workspace: Workspace, texts: Mapping[str, str] | None) -> Mapping[str, Given]:
         """Take texts that a caller gives, as soon as they come: what is written to the files from now on is newer."""

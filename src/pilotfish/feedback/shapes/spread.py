@@ -134,6 +134,7 @@ class _Seen(Struct):
         self.told.held |= held
         # A package has a module also by that module's own name.
         self.told.holders |= {*importer.bound, module} if held else set[str]()
+        self.told.holders |= wave.holders if held and importer.has_star else set[str]()
         self.told.returning |= wave.returning & self.outside
         bound = importer.bound if wave.is_all else set[str]()
         self.add_names(bound - {"*"} | (imported if importer.has_star else set[str]()))

@@ -530,7 +530,7 @@ def test_many_different_reasons_are_counted(tree: Path, workspace: ScriptedWorks
 def test_touched_prints_the_feedback_word_for_word(workspace: ScriptedWorkspace, capsys: Captured) -> None:
     workspace.feedback = Feedback("LSP errors\n<x>", State.FRESH, 5, introduced=1)
     assert workspace.run("touched", "a.py", "b.py", "--kind", "patch", "--only-new") == 0
-    assert capsys.readouterr().out == "LSP errors\n<x>"
+    assert capsys.readouterr().out == "LSP errors\n<x>\n"
     assert workspace.touched == [(("a.py", "b.py"), "patch", True)]
     assert workspace.run("touched", "a.py", "--json") == 0
     said = {"text": "LSP errors\n<x>", "state": "fresh", "durationMs": 5, "introduced": 1}

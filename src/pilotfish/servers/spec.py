@@ -175,6 +175,8 @@ class Freshness(CatalogueTable, frozen=True):
     check that has ended: it is asked once the progress whose token starts so has ended."""
     dependents_after_save: bool = False
     """Files that depend on the changed one are checked again only after `didSave`."""
+    opens_with_unsaved: bool = False
+    """And yet a file that is opened anew is checked with the texts of others that were sent and never saved."""
     cancels_on_change: bool = False
     """It gives up a question when some document is opened or changed, and says that we had cancelled it."""
     on_demand: OnDemand | None = field(default=None, name="onDemandCommand")

@@ -187,9 +187,12 @@ async def _judge(
         outcomes[file.path] = _as_proposed(await check.run(deadline), freshness)
 
     async def other(file: FileToSend, deadline: float) -> None:
-        if freshness.dependents_after_save:
+        if freshness.dependents_after_save and not freshness.opens_with_unsaved:
             outcomes[file.path] = Outcome(session.server, None, why=READS_DISK)
             return
+        if freshness.opens_with_unsaved:
+            # So it is closed again: in an open file the server would keep what it has read of the proposed texts.
+            ledger.let_go(session, file)
         check = Check(session, ledger, freshness, file)
         outcomes[file.path] = _as_proposed(await check.run_anew(deadline), freshness)
 

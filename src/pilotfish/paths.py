@@ -11,6 +11,9 @@ DEPENDENCY_FOLDERS = frozenset({
 })  # fmt: skip
 """Folders of other people's code and of what builds make, wherever they lie: no reason to start a server."""
 
+PACKAGE_FOLDERS = frozenset({"dist-packages", "node_modules", "site-packages"})
+"""Those of them that a package manager fills with sources of the same language."""
+
 PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where projects keep the programs that they depend on."""
 
@@ -71,6 +74,11 @@ def is_dependency(segments: tuple[str, ...]) -> bool:
     if not DEPENDENCY_FOLDERS.isdisjoint(folders):
         return True
     return not set(pairwise(folders)).isdisjoint(DEPENDENCY_TREES)
+
+
+def is_installed(path: str) -> bool:
+    """Whether it lies in a folder that a package manager fills."""
+    return not PACKAGE_FOLDERS.isdisjoint(path.split("/")[:-1])
 
 
 def is_library(path: str) -> bool:

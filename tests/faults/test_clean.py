@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
 SAMPLE: dict[str, Way] = {
     "basedpyright: configuration": "hook",
     "basedpyright: package upgraded": "check",
+    "basedpyright: inside of a package": "hook",
     "basedpyright: generated, ignored": "hook",
     "basedpyright: memory mapping": "hook",
     "basedpyright: switched link inside": "check",
@@ -25,6 +26,7 @@ SAMPLE: dict[str, Way] = {
     "ruff: package without __init__.py": "check",
     "ty: switched link": "hook",
     "typescript: extended configuration": "check",
+    "typescript: inside of a package, same size and time": "check",
     "typescript: link inside": "hook",
 }
 

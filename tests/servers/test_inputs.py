@@ -154,6 +154,39 @@ def test_a_changed_source_of_a_library_counts_for_a_server_that_takes_it_in_late
     assert not known.holds()
 
 
+PACKAGES = {
+    Environment.PYTHON: (".venv/lib/python3.11/site-packages/pkg/inner{}", "../venv/lib/site-packages/inner{}"),
+    Environment.NODE: (
+        "node_modules/pkg/lib/inner{}",
+        "../node_modules/@scope/pkg/index{}",
+        "node_modules/.pnpm/pkg@1/node_modules/pkg/inner{}",
+        "node_modules/pkg/package.json",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        pytest.param(spec, name.format(extension), id=f"{server}: {name.format(extension)}")
+        for server, spec in load().items()
+        if spec.inputs.environment is not None
+        for name in PACKAGES[spec.inputs.environment]
+        for extension in spec.files.extensions[:1]
+    ],
+)
+def test_the_inside_of_an_installed_package_counts_for_every_server_that_reads_some(
+    spec: ServerSpec, name: str, tmp_path: Path
+) -> None:
+    root = AbsPath(str(tmp_path))
+    known = input_evidence(inputs_of(spec), root, root, (AbsPath(f"{root}/packages"),), spec.files.extensions)
+    assert known is not None
+    known.note(AbsPath(f"{root}/src/own{spec.files.extensions[0]}"))
+    assert known.holds()
+    known.note(AbsPath(os.path.normpath(tmp_path / name)))
+    assert not known.holds()
+
+
 @pytest.mark.parametrize(
     ("server", "name", "text"),
     [

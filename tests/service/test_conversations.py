@@ -154,6 +154,15 @@ async def test_what_a_command_broke_is_told_with_the_next_event(tmp_path: Path) 
         assert await it.reach("call") == ""
 
 
+@pytest.mark.proves("F95")
+async def test_what_a_command_changed_in_an_installed_package_is_nothing_to_tell_of(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        await it.edit("good\n", before="")
+        (it.ground.root / "node_modules").mkdir()
+        it.command("bad one\n", "node_modules/p.x", Change.CREATED)
+        assert await it.reach("call") == ""
+
+
 async def test_what_another_edit_is_changing_is_not_taken_for_the_work_of_a_command(tmp_path: Path) -> None:
     async with talking(tmp_path) as it, anyio.create_task_group() as tasks:
         await it.edit("good\n", "a.x", before="")

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from pilotfish.model import AbsPath
 from pilotfish.system.watching import inotify, listing, tree
 from pilotfish.system.watching.inotify import Inotify, InotifyWatcher, remote_mounts
 from support.watching.short_of import FewWatches, TinyQueue
@@ -507,6 +508,31 @@ async def test_only_so_much_of_an_ignored_folder_is_watched(tmp_path: Path, monk
         assert changes.health.watched == 2 + 1, "there is room again"
 
 
+# --- Installed packages -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("F95", "WATCH-4")
+async def test_the_inside_of_packages_is_watched_without_caches_and_without_the_links_of_package_managers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MAX_SHARED", 1)
+    packages, stored = tmp_path / "node_modules", tmp_path / "node_modules/.pnpm/one@1/node_modules/one"
+    for folder in (stored / "lib", packages / "two", packages / ".cache/deep", packages / ".bin"):
+        folder.mkdir(parents=True)
+        (folder / "index.d.ts").write_text("1")
+    os.link(stored / "lib/index.d.ts", tmp_path.parent / f"{tmp_path.name}.second")
+    for number in range(3):
+        (packages / f"linked{number}").symlink_to(stored)
+    async with watched(tmp_path, EVERYTHING) as changes:
+        await changes.cover(*registered(EVERYTHING), *registered("**", base=packages))
+        assert changes.health.behind is None
+        for folder in (stored / "lib", packages / "two", packages / ".cache/deep"):
+            (folder / "index.d.ts").write_text("2")
+        expected = ["changed node_modules/.pnpm/one@1/node_modules/one/lib/index.d.ts"]
+        expected.append("changed node_modules/two/index.d.ts")
+        assert await changes.found() == expected
+
+
 # --- Links --------------------------------------------------------------------------------------------------------
 
 
@@ -665,10 +691,10 @@ async def test_a_folder_that_cannot_be_listed_for_lack_of_descriptors_is_listed_
     really = listing._listed  # pyright: ignore[reportPrivateUsage] -- the place where the system may say no
     short: list[int] = [1]
 
-    def listed(descriptor: int, *, stored: bool) -> listing.Listing:
+    def listed(descriptor: int, folder: AbsPath) -> listing.Listing:
         if short and os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")) == "inner":
             raise OSError(errno.EMFILE, "")
-        return really(descriptor, stored=stored)
+        return really(descriptor, folder)
 
     monkeypatch.setattr(listing, "_listed", listed)
     async with watched(tmp_path, EVERYTHING) as changes:

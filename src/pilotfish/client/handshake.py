@@ -43,6 +43,8 @@ class SessionOptions(Struct, frozen=True):
     """The files whose changes on disk it is told of as long as it registers nothing of its own."""
     watches_outside: tuple[WatchRegistration, ...] = ()
     """Files outside of its root, whatever it registers."""
+    watches_packages: tuple[WatchRegistration, ...] = ()
+    """The same inside of installed packages. There may be thousands of folders, which no first answer waits for."""
     saves_after_changes: bool = False
     """It looks at the files that its open documents depend on only after a `didSave`."""
     cancels_on_change: bool = False

@@ -243,7 +243,13 @@ class Session:
 
     def watchers(self) -> tuple[WatchRegistration, ...]:
         """The files whose changes on disk it is told of: what it registered; before that, its own kind of files."""
-        return (*(self.capabilities.watchers() or self._options.watches), *self._options.watches_outside)
+        own = self.capabilities.watchers() or self._options.watches
+        return (*own, *self._options.watches_outside, *(self.package_watchers if self.documents.moves else ()))
+
+    @property
+    def package_watchers(self) -> tuple[WatchRegistration, ...]:
+        """The sources of installed packages, which are watched as soon as a document is open."""
+        return self._options.watches_packages
 
     def wanted(self, changes: Iterable[PathChange]) -> tuple[PathChange, ...]:
         """Those of these changes that it is told of."""

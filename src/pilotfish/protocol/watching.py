@@ -151,8 +151,11 @@ def _is_wanted(found: PathChange, registrations: Sequence[WatchRegistration], ro
 
 
 def _means(glob: FileGlob, folder: AbsPath, roots: Sequence[AbsPath]) -> bool:
-    if glob.base is not None and path_below(glob.base, folder) is not None:
-        return True
+    if glob.base is not None:
+        # Packages have packages of their own: `node_modules` in `node_modules`.
+        is_nested = os.path.basename(folder) == os.path.basename(glob.base) and _inside(folder, glob.base)
+        if is_nested or path_below(glob.base, folder) is not None:
+            return True
     return os.path.basename(folder) in glob.glob.names and glob.may_match_below(folder, roots)
 
 

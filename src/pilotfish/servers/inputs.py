@@ -71,7 +71,8 @@ class InputEvidence:
         # A section of a manifest counts in the root alone: every package below has a manifest of its own.
         self._names = frozenset(name for name in inputs.steering if "#" not in name)
         self._root = root
-        self._libraries = tuple(sources) if inputs.late_libraries else ()
+        self._libraries = _read_of_packages(inputs, sources)
+        self._late_outside = inputs.late_libraries
         self._by_time = tuple(sources) if inputs.by_time else ()
         self._presence = inputs.presence
         self._mentions = inputs.mentions
@@ -93,7 +94,8 @@ class InputEvidence:
     def note(self, path: AbsPath, *, comes_or_goes: bool = False) -> None:
         """A file that is watched has changed: one that steers the server in a folder below counts, too.
 
-        So does a source of a library, where the server takes that in late, and what `presence` says.
+        So does a source of an installed package or of another library that the server takes in late, and what
+        `presence` says.
         """
         if path in self._seen:
             return
@@ -153,7 +155,7 @@ class InputEvidence:
 
     def _is_library(self, path: AbsPath) -> bool:
         segments = below(path, self._root)
-        return segments is None or is_dependency(segments)
+        return (self._late_outside or is_library(path)) if segments is None else is_dependency(segments)
 
 
 def input_evidence(
@@ -168,12 +170,23 @@ def input_evidence(
     `packages` are the folders with the packages of the Python environment, `sources` the extensions of its sources.
     """
     digests: dict[str, Digest] = dict(_steering(inputs, root))
-    if inputs.environment is Environment.NODE:
-        for folder in ancestors(root, workspace):
-            digests |= _node_packages(os.path.join(folder, "node_modules"))
-    if inputs.environment is Environment.PYTHON:
-        digests |= {folder: lambda folder=folder: _listing(folder) for folder in packages}
+    for folder in package_folders(inputs, root, workspace, packages):
+        is_node = inputs.environment is Environment.NODE
+        digests |= _node_packages(folder) if is_node else {folder: lambda folder=folder: _listing(folder)}
     return InputEvidence(digests, root, inputs, sources) if digests or inputs.by_time else None
+
+
+def package_folders(
+    inputs: Inputs, root: AbsPath, workspace: AbsPath, python: Iterable[AbsPath]
+) -> tuple[AbsPath, ...]:
+    """The folders with the packages that it reads, which need not be there; `python` are those of that environment."""
+    match inputs.environment:
+        case Environment.NODE:
+            return tuple(AbsPath(os.path.join(folder, "node_modules")) for folder in ancestors(root, workspace))
+        case Environment.PYTHON:
+            return tuple(python)
+        case _:
+            return ()
 
 
 def inputs_of(spec: ServerSpec) -> Inputs:
@@ -328,6 +341,12 @@ def _node_packages(folder: str) -> dict[str, Digest]:
     listed: dict[str, Digest] = {path: lambda path=path: _listing(path) for path in folders}
     locks = [os.path.join(folder, name) for name in LOCKS]
     return listed | {path: lambda path=path: str(sight(path)) for path in locks}
+
+
+def _read_of_packages(inputs: Inputs, sources: Sequence[str]) -> tuple[str, ...]:
+    """How the names of the files end whose change in a package or a late library counts."""
+    manifests = ("package.json",) if inputs.environment is Environment.NODE else ()
+    return (*sources, *manifests) if inputs.environment or inputs.late_libraries else ()
 
 
 def _listing(folder: str) -> str | None:

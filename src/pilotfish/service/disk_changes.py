@@ -333,8 +333,9 @@ class _Root:
             if interest != self._covered:
                 await watcher.cover(interest)
                 before, since = self._covered, self._covered_at
-                if before.registrations != interest.registrations:
-                    # What changed where nobody watched is seen by looking.
+                packages = {one for member in self._members.values() for one in member.session.package_watchers}
+                if packages.union(before.registrations) != packages.union(interest.registrations):
+                    # What changed where nobody watched is seen by looking; the words are of no package.
                     self._words.lost(self._path)
                 self._covered, self._covered_at = interest, now
                 self._make_up_for(watcher, before, since)

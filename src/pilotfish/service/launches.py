@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from tempfile import TemporaryDirectory
 
 from pilotfish.client.handshake import SessionOptions
@@ -14,13 +14,14 @@ from pilotfish.config.problems import printable
 from pilotfish.config.trust import Trusted, changed_files
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
+from pilotfish.paths import SYSTEM_FOLDERS, is_inside
 from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.confining import OWN_FOLDERS, Computer, confinement, own_variables
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, lies_in
-from pilotfish.servers.inputs import InputEvidence, input_evidence, inputs_of, outside_folders
+from pilotfish.servers.inputs import InputEvidence, input_evidence, inputs_of, outside_folders, package_folders
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
 from pilotfish.servers.locate import ProgramFound, find_npm_file, locate, own_plugins
 from pilotfish.servers.matching import own_files, sources_in
@@ -148,6 +149,7 @@ class Launches:
             did_change_extra=spec.freshness.did_change_extra,
             watches=own_files(spec),
             watches_outside=sources_in(outside_folders(spec.inputs, root), spec),
+            watches_packages=sources_in(self._watched_packages(spec, root), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             cancels_on_change=spec.freshness.cancels_on_change,
             on_demand=spec.freshness.on_demand,
@@ -160,10 +162,20 @@ class Launches:
 
     def _inputs(self, spec: ServerSpec, root: AbsPath) -> InputEvidence | None:
         """What the server is about to read besides sources, as it is now."""
+        sources = (*spec.files.extensions, *spec.reads)
+        return input_evidence(inputs_of(spec), root, self._config.root, self._python_packages(spec, root), sources)
+
+    def _python_packages(self, spec: ServerSpec, root: AbsPath) -> tuple[AbsPath, ...]:
         is_python = spec.inputs.environment is Environment.PYTHON
         environment = self.pythons.of(root) if is_python else None
-        packages = () if environment is None else environment.packages
-        return input_evidence(inputs_of(spec), root, self._config.root, packages, spec.files.extensions)
+        return () if environment is None else environment.packages
+
+    def _watched_packages(self, spec: ServerSpec, root: AbsPath) -> Iterator[AbsPath]:
+        """Those whose inside is watched: what belongs to the system is replaced as a whole."""
+        folders = package_folders(spec.inputs, root, self._config.root, self._python_packages(spec, root))
+        for folder in folders:
+            if os.path.isdir(folder) and not any(is_inside(folder, system) for system in SYSTEM_FOLDERS):
+                yield folder
 
     def _require_approved(self, spec: ServerSpec, root: AbsPath) -> None:
         """Raise `Unavailable` when a file that an approved entry names is not the one that was approved (T49)."""

@@ -225,6 +225,8 @@ def python_cases(server: str) -> list[Case]:
     def using(module: str) -> dict[str, str]:
         return {"main.py": uses["main.py"].format(module), **PROJECT}
 
+    venv = {".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n", ".gitignore": ".venv/",
+            f"{SITE}/pkg/py.typed": ""}  # fmt: skip
     cases = [
         make("same size and time", {"main.py": "x: int = 12345\n", **PROJECT},
              change=in_place("main.py", 'x: int = "123"\n')),
@@ -235,13 +237,17 @@ def python_cases(server: str) -> list[Case]:
         make("generated, ignored", {**using("gen.api"), "gen/__init__.py": "", "gen/api.py": FINE,
                                     ".gitignore": "gen/\n"},
              change=writes("gen/api.py", BAD), prepare=repository),
-        make("package upgraded", {**using("pkg"), ".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n",
-                                  f"{SITE}/pkg/__init__.py": FINE, f"{SITE}/pkg/py.typed": "",
-                                  f"{SITE}/pkg-1.dist-info/METADATA": "Name: pkg\nVersion: 1\n",
-                                  ".gitignore": ".venv/"},
+        make("package upgraded", {**using("pkg"), **venv, f"{SITE}/pkg/__init__.py": FINE,
+                                  f"{SITE}/pkg-1.dist-info/METADATA": "Name: pkg\nVersion: 1\n"},
              change=both(replaces_folder(f"{SITE}/pkg", {"__init__.py": BAD, "py.typed": ""}),
                          lambda root: os.rename(root / SITE / "pkg-1.dist-info", root / SITE / "pkg-2.dist-info")),
              prepare=repository),
+        make("inside of a package", {**using("pkg.inner"), **venv, f"{SITE}/pkg/__init__.py": "",
+                                     f"{SITE}/pkg/inner.py": FINE},
+             change=writes(f"{SITE}/pkg/inner.py", BAD), prepare=repository),
+        make("inside of a package, same size and time", {**using("pkg"), **venv,
+                                                         f"{SITE}/pkg/__init__.py": "value: int = 100\n"},
+             change=in_place(f"{SITE}/pkg/__init__.py", BAD), prepare=repository),
         make("outside folder", {**using("outer"), **OUTSIDE_PYTHON[server], "../lib/outer.py": FINE},
              change=writes("../lib/outer.py", BAD)),
         make("linked folder", {**using("linked.lib"), "../elsewhere/__init__.py": "", "../elsewhere/lib.py": FINE},
@@ -282,6 +288,8 @@ def typescript_cases(server: str) -> list[Case]:
     project = {"tsconfig.json": strict, "package.json": '{"name": "x"}'}
     package = {"package.json": '{"name": "pkg", "version": "1.0.0", "types": "index.d.ts"}'}
 
+    installed = {f"node_modules/pkg/{name}": text for name, text in package.items()}
+
     def using(module: str) -> dict[str, str]:
         return {"main.ts": f'import {{ value }} from "{module}";\nexport const x: number = value;\n', **project}
 
@@ -302,12 +310,23 @@ def typescript_cases(server: str) -> list[Case]:
              change=writes("../base/tsconfig.json", strict)),
         make("generated, ignored", {**using("./gen/api"), "gen/api.ts": fine, ".gitignore": "gen/\n"},
              change=writes("gen/api.ts", bad), prepare=repository),
-        make("package upgraded", {**using("pkg"), "node_modules/pkg/package.json": package["package.json"],
+        make("package upgraded", {**using("pkg"), **installed,
                                   "node_modules/pkg/index.d.ts": "export declare const value: number;\n",
                                   "node_modules/.package-lock.json": '{"packages": {"pkg": "1"}}\n'},
              change=both(replaces_folder("node_modules/pkg", {
                  **package, "index.d.ts": "export declare const value: string;\n"}),
                  writes("node_modules/.package-lock.json", '{"packages": {"pkg": "2"}}\n'))),
+        make("inside of a package", {**using("pkg"), **installed,
+                                     "node_modules/pkg/index.d.ts": 'export { value } from "./lib/inner";\n',
+                                     "node_modules/pkg/lib/inner.d.ts": "export declare const value: number;\n"},
+             change=writes("node_modules/pkg/lib/inner.d.ts", "export declare const value: string;\n")),
+        make("inside of a package, same size and time", {**using("pkg"), **installed,
+                "node_modules/pkg/index.d.ts": "export declare const value: number;\n"},
+             change=in_place("node_modules/pkg/index.d.ts", "export declare const value: string;\n")),
+        make("types of a package", {**using("pkg"), **installed,
+                                    "node_modules/pkg/index.d.ts": "export declare const value: number;\n",
+                                    "node_modules/pkg/other.d.ts": "export declare const value: string;\n"},
+             change=writes("node_modules/pkg/package.json", package["package.json"].replace("index", "other"))),
         make("outside folder", {**using("../lib/outer"), "../lib/outer.ts": fine},
              change=writes("../lib/outer.ts", bad)),
         make("linked folder", {**using("./linked/lib"), "../elsewhere/lib.ts": fine},
@@ -491,6 +510,11 @@ def framework_cases() -> list[Case]:
              lambda _root: None, "is not assignable to type", cold=True),
         Case("eslint", "configuration", {**eslint, "eslint.config.js": rules.format("off")},
              writes("eslint.config.js", rules.format("error")), "is not defined", prepare=npm_packages("eslint")),
+        Case("eslint", "inside of a package", {**eslint, "eslint.config.js": 'export { default } from "rules";\n',
+                                               "node_modules/rules/package.json": '{"name": "rules", "type": "module"}',
+                                               "node_modules/rules/index.js": rules.format("off")},
+             writes("node_modules/rules/index.js", rules.format("error")), "is not defined",
+             prepare=links("node_modules/eslint", str(CLONE / ".tools/npm/node_modules/eslint"))),
         Case("eslint", "library missing", {**eslint, "eslint.config.js": rules.format("error")},
              lambda _root: None, "is not defined", cold=True),
         Case("eslint", "configuration throws", {**eslint, "eslint.config.js": "throw new Error('on purpose');\n"},

@@ -21,7 +21,7 @@ from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended
 from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.paths import is_inside
+from pilotfish.paths import is_inside, is_installed
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.late_checks import LateChecks
@@ -134,8 +134,8 @@ class Conversations:
         """These files were changed on disk, by whomever; what was last seen of them is what they had before."""
         records = self._all()
         for found in changes:
-            for record in records:
-                if not found.is_alias and is_inside(found.path, record.client.root):
+            for record in records if not found.is_alias and not is_installed(found.path) else ():
+                if is_inside(found.path, record.client.root):
                     seen = self._states.latest_text(found.path)
                     record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 

@@ -115,8 +115,8 @@ def _as_glob(found: re.Match[str]) -> str:
 # generated code that sources import, or thousands of build results: they are entered as far as `tree` has room for
 # them.
 
-PROGRAMS = os.path.join(os.sep, "node_modules", ".bin")
-"""Links to the programs of packages: no source, and every question would look at what each leads to."""
+TOOLS = re.compile(r"/node_modules/\.(?!(?:bun|pnpm|prisma|store)\Z)[^/]*\Z")
+"""Caches that tools write all the time, and links to programs; the other hidden folders hold packages."""
 
 
 class Rules(Struct, frozen=True):
@@ -130,7 +130,7 @@ class Rules(Struct, frozen=True):
 
     def below(self, folder: AbsPath) -> "Rules | None":
         """What holds in `folder`, one level down, but for its own `.gitignore`; None when it is not to be entered."""
-        if folder.endswith(PROGRAMS):
+        if TOOLS.search(folder):
             return None
         ignored = is_ignored(folder, self.ignores)
         if os.path.basename(folder) in ALWAYS or (ignored and _holds_dependencies(folder)):

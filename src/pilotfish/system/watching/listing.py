@@ -8,10 +8,8 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_installed
 from pilotfish.system.real_path import real_path
-
-PACKAGE_FOLDERS = frozenset({"dist-packages", "node_modules", "site-packages"})
-"""uv and pnpm give every file in these a second name in their store, where files are replaced and never written."""
 
 
 class NameKind(Enum):
@@ -56,8 +54,8 @@ def look_at(path: AbsPath) -> ListedName | None:
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is None:
         return None
-    has_names = stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not _is_stored(os.path.dirname(path))
-    return ListedName(kind, status.st_ino, status.st_ctime_ns, has_names or stat.S_ISLNK(status.st_mode))
+    is_shared = kind is NameKind.FILE and _is_shared(path, status, is_link=stat.S_ISLNK(status.st_mode))
+    return ListedName(kind, status.st_ino, status.st_ctime_ns, is_shared)
 
 
 def target_stamp(path: AbsPath) -> int:
@@ -93,14 +91,14 @@ def listing(folder: AbsPath, *, follow: bool) -> Listing | Shortage | None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
         try:
-            return _listed(descriptor, stored=_is_stored(folder))
+            return _listed(descriptor, folder)
         finally:
             os.close(descriptor)
     except OSError as error:
         return Shortage(os.strerror(error.errno).lower()) if error.errno in _SHORTAGES else None
 
 
-def _listed(descriptor: int, *, stored: bool) -> Listing:
+def _listed(descriptor: int, folder: AbsPath) -> Listing:
     files: dict[str, int] = {}
     folders: dict[str, int] = {}
     shared: set[str] = set()
@@ -115,14 +113,20 @@ def _listed(descriptor: int, *, stored: bool) -> Listing:
                     # It is gone by now.
                     continue
                 files[entry.name] = status.st_ctime_ns
-                if is_link or (status.st_nlink > 1 and not stored):
+                if (is_link or status.st_nlink > 1) and _is_shared(join(folder, entry.name), status, is_link=is_link):
                     shared.add(entry.name)
     return Listing(os.fstat(descriptor).st_ino, files, folders, frozenset(shared))
 
 
-def _is_stored(folder: str) -> bool:
-    """Whether a package manager fills the folder."""
-    return not PACKAGE_FOLDERS.isdisjoint(folder.split(os.sep))
+def _is_shared(path: AbsPath, status: os.stat_result, *, is_link: bool) -> bool:
+    """Whether it can be written under another name: a link, or a file with several names.
+
+    uv and pnpm give every installed file a second name in their store, where files are replaced and never written; and
+    pnpm makes a link for each dependency of each package, to a folder that is watched itself.
+    """
+    if is_link:
+        return f"{os.sep}node_modules{os.sep}" not in path
+    return status.st_nlink > 1 and not is_installed(path)
 
 
 def join(folder: AbsPath, name: str) -> AbsPath:

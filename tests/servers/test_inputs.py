@@ -1,5 +1,6 @@
 """What a server has read besides sources: does the evidence see every change that counts, and no other?"""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import (
     MAX_FILES,
+    MAX_FOLLOWED,
+    MAX_FOLLOWING,
     MAX_LINE,
     MAX_NAMED,
     MAX_SEARCHED,
@@ -19,6 +22,7 @@ from pilotfish.servers.inputs import (
     inputs_of,
     outside_folders,
 )
+from pilotfish.servers.manifests import MAX_COMMENTED_CHARACTERS
 from pilotfish.servers.spec import Environment, FileRule, Inputs, RootRule, ServerSpec
 
 pytestmark = pytest.mark.proves("F95", "F96")
@@ -136,6 +140,50 @@ def test_files_that_extend_each_other_are_read_once(tmp_path: Path) -> None:
     known = evidence(tmp_path, TYPESCRIPT)
     assert known.holds()
     write(tmp_path / "other.json", "{}")
+    assert not known.holds()
+
+
+def chain(folder: Path, length: int) -> None:
+    for number in range(length):
+        name = "tsconfig.json" if number == 0 else f"c{number}.json"
+        write(folder / name, f'{{"extends": "./c{number + 1}.json"}}')
+
+
+def long_comment(folder: Path) -> None:
+    write(folder / "tsconfig.json", '{"extends": "./c1.json" /*' + "x" * MAX_COMMENTED_CHARACTERS + "*/}")
+
+
+def many_references(folder: Path) -> None:
+    write(folder / "tsconfig.json", json.dumps({"references": [{"path": f"./p{n}"} for n in range(MAX_NAMED)]}))
+
+
+def much_text(folder: Path) -> None:
+    write(folder / "tsconfig.json", '{"extends": ["./a.json", "./b.json"]}')
+    write(folder / "a.json", f'["{"x" * MAX_FOLLOWED}"]')
+    write(folder / "b.json", "{}")
+
+
+CHAINS: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "a long chain": (lambda folder: chain(folder, MAX_FOLLOWING), False),
+    "one that is too long": (lambda folder: chain(folder, MAX_FOLLOWING + 1), True),
+    "too many names": (many_references, True),
+    "too long to be read": (long_comment, True),
+    "too much text": (much_text, True),
+}
+
+
+@pytest.mark.parametrize(("make", "is_cut"), CHAINS.values(), ids=CHAINS)
+def test_a_configuration_that_names_more_files_than_are_looked_at_is_no_evidence(
+    make: Callable[[Path], object], tmp_path: Path, *, is_cut: bool
+) -> None:
+    make(tmp_path)
+    assert evidence(tmp_path, TYPESCRIPT).is_cut is is_cut
+
+
+def test_the_last_file_of_a_long_chain_counts(tmp_path: Path) -> None:
+    chain(tmp_path, MAX_FOLLOWING)
+    known = evidence(tmp_path, TYPESCRIPT)
+    write(tmp_path / f"c{MAX_FOLLOWING}.json", "{}")
     assert not known.holds()
 
 

@@ -532,6 +532,19 @@ async def test_a_source_that_names_more_files_than_are_looked_at_has_a_partial_v
     assert (outcome.assumed, "too many" in (outcome.why or "")) == (True, True)
 
 
+@pytest.mark.proves("F96", "T43")
+async def test_where_a_configuration_names_more_files_than_are_looked_at_verdicts_are_partial(tmp_path: Path) -> None:
+    root = AbsPath(str(tmp_path))
+    inputs = input_evidence(load()["typescript"].inputs, root, root)
+    assert inputs is not None
+    async with bench(PULL, inputs=inputs, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        assert (await ground.check("x")).is_fresh
+        inputs.is_cut = True
+        outcome = await ground.check("x")
+    assert (outcome.assumed, "its configuration names more files" in (outcome.why or "")) == (True, True)
+
+
 # --- Two phases ------------------------------------------------------------------------------------------------------
 
 SECOND = Freshness(pull=PullSupport.STATIC, save_progress="flycheck")

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library
-from pilotfish.servers.manifests import json_value, toml_table
+from pilotfish.servers.manifests import MAX_COMMENTED_CHARACTERS, json_value, toml_table
 from pilotfish.servers.spec import Environment, Inputs, ServerSpec
 from pilotfish.servers.tree import DOUBT_NANOSECONDS, DiskTree, Sight, sight
 
@@ -28,7 +28,10 @@ MAX_BYTES = 1024 * 1024
 """Of a configuration file; lock files of package managers are compared by `stat` alone."""
 
 MAX_FILES = 64
-"""Files that name others which are followed, and folders with files that sources name."""
+"""Folders with files that sources name, and folders outside."""
+
+MAX_FOLLOWING = 256
+"""Configuration files in which the names of others are looked for: everybody waits for that, 40 to 60 ms."""
 
 MAX_NAMED = 1_000
 """Files that configuration files name, and names in one source: each is looked at before every answer."""
@@ -80,6 +83,8 @@ class InputEvidence:
         """By folder: the names, perhaps with a star, that sources mention there."""
         self._overlooked: set[AbsPath] = set()
         """Sources that mention more than is looked at."""
+        self.is_cut = False
+        """Its configuration names more files than are looked at."""
         self._made_at = time.time_ns()
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
@@ -169,11 +174,16 @@ def input_evidence(
 
     `packages` are the folders with the packages of the Python environment, `sources` the extensions of its sources.
     """
-    digests: dict[str, Digest] = dict(_steering(inputs, root))
+    steering = _Steering(inputs, root)
+    digests = dict(steering.digests())
     for folder in package_folders(inputs, root, workspace, packages):
         is_node = inputs.environment is Environment.NODE
         digests |= _node_packages(folder) if is_node else {folder: lambda folder=folder: _listing(folder)}
-    return InputEvidence(digests, root, inputs, sources) if digests or inputs.by_time else None
+    if not digests and not inputs.by_time:
+        return None
+    found = InputEvidence(digests, root, inputs, sources)
+    found.is_cut = steering.is_cut
+    return found
 
 
 def package_folders(
@@ -202,7 +212,10 @@ def inputs_of(spec: ServerSpec) -> Inputs:
 
 
 def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
-    """The folders outside of the root that files of the project name: of headers, or of replaced modules."""
+    """The folders outside of the root that files of the project name: of headers, or of replaced modules.
+
+    One more than `MAX_FILES` where there are more than that.
+    """
     found: dict[str, None] = {}
     for name, pattern in inputs.folders.items():
         text = DiskTree().read(os.path.join(root, name), MAX_BYTES) or ""
@@ -211,7 +224,7 @@ def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
             path = os.path.normpath(os.path.join(folder, said))
             if not is_inside(path, root) and not is_library(path) and os.path.isdir(path):
                 found[path] = None
-    return tuple(found)[:MAX_FILES]
+    return tuple(found)[: MAX_FILES + 1]
 
 
 def _look(path: str, say: Digest) -> _Seen:
@@ -231,25 +244,46 @@ def _differs(path: str, known: _Seen) -> bool:
 # --- Configuration files ---------------------------------------------------------------------------------------------
 
 
-def _steering(inputs: Inputs, root: AbsPath) -> Iterator[tuple[str, Digest]]:
-    sections: dict[str, list[str]] = {}
-    for name in inputs.steering:
-        file, _, section = name.partition("#")
-        for found in fnmatch.filter(DiskTree().names(root), file) if "*" in file else (file,):
-            sections.setdefault(os.path.join(root, found), []).append(section)
-    for folder in ancestors(os.path.dirname(root), os.sep):
-        sections |= {os.path.join(folder, name): [""] for name in inputs.above}
-    waiting, known, room = list(sections), set(sections), MAX_FOLLOWED
-    for number, path in enumerate(waiting):
-        meant = tuple(sections.get(path, [""]))
-        yield path, lambda path=path, meant=meant: _content(path, meant)
-        if inputs.extends and number < MAX_FILES and room > 0:
-            text = DiskTree().read(path, MAX_BYTES) or ""
-            room -= len(text)
-            named = _named(path, _table(path, text), inputs.extends)
-            found = dict.fromkeys(islice(named, max(0, MAX_NAMED - len(waiting)))).keys() - known
+class _Steering:
+    """The files that configure a server, and those that they name, as far as there is room for them."""
+
+    def __init__(self, inputs: Inputs, root: AbsPath) -> None:
+        self._extends = inputs.extends
+        self._room = MAX_FOLLOWED
+        self._left = MAX_FOLLOWING
+        self.is_cut = False
+        """Some file could not be looked into, or had too many names."""
+        self._sections: dict[str, list[str]] = {}
+        for name in inputs.steering:
+            file, _, section = name.partition("#")
+            for found in fnmatch.filter(DiskTree().names(root), file) if "*" in file else (file,):
+                self._sections.setdefault(os.path.join(root, found), []).append(section)
+        for folder in ancestors(os.path.dirname(root), os.sep):
+            self._sections |= {os.path.join(folder, name): [""] for name in inputs.above}
+
+    def digests(self) -> Iterator[tuple[str, Digest]]:
+        waiting, known = list(self._sections), set(self._sections)
+        for path in waiting:
+            meant = tuple(self._sections.get(path, [""]))
+            yield path, lambda path=path, meant=meant: _content(path, meant)
+            named = [*islice(self._named(path), max(0, MAX_NAMED - len(waiting)) + 1)]
+            self.is_cut |= len(waiting) + len(named) > MAX_NAMED
+            found = dict.fromkeys(named[: max(0, MAX_NAMED - len(waiting))]).keys() - known
             waiting += sorted(found)
             known |= found
+
+    def _named(self, path: str) -> Iterator[str]:
+        if not self._extends or not os.path.isfile(path):
+            return
+        if not self._left or self._room <= 0:
+            self.is_cut = True
+            return
+        text = DiskTree().read(path, MAX_BYTES) or ""
+        self._room -= len(text)
+        self._left -= 1
+        table = _table(path, text)
+        self.is_cut |= table is None and len(text) > MAX_COMMENTED_CHARACTERS
+        yield from _named(path, table, self._extends)
 
 
 def _content(path: str, sections: Sequence[str]) -> str | None:

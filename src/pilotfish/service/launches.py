@@ -21,7 +21,14 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.confining import OWN_FOLDERS, Computer, confinement, own_variables
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, lies_in
-from pilotfish.servers.inputs import InputEvidence, input_evidence, inputs_of, outside_folders, package_folders
+from pilotfish.servers.inputs import (
+    MAX_FILES,
+    InputEvidence,
+    input_evidence,
+    inputs_of,
+    outside_folders,
+    package_folders,
+)
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
 from pilotfish.servers.locate import ProgramFound, find_npm_file, locate, own_plugins
 from pilotfish.servers.matching import own_files, sources_in
@@ -138,6 +145,9 @@ class Launches:
         if not self._programs.trusts(root):
             environment = own_variables(environment, self._state_of(spec, root))
             held = self._confinement(spec, root, located.path, environment)
+        outside, inputs = outside_folders(spec.inputs, root), self._inputs(spec, root)
+        if inputs is not None and len(outside) > MAX_FILES:
+            inputs.is_cut = True
         return SessionOptions(
             server=spec.id,
             root=root,
@@ -148,7 +158,7 @@ class Launches:
             request_seconds=self._config.servers[spec.id].timing.request_timeout_ms / 1000,
             did_change_extra=spec.freshness.did_change_extra,
             watches=own_files(spec),
-            watches_outside=sources_in(outside_folders(spec.inputs, root), spec),
+            watches_outside=sources_in(outside[:MAX_FILES], spec),
             watches_packages=sources_in(self._watched_packages(spec, root), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             cancels_on_change=spec.freshness.cancels_on_change,
@@ -157,7 +167,7 @@ class Launches:
             announcements=spec.announcements,
             relay=spec.relay,
             undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
-            inputs=self._inputs(spec, root),
+            inputs=inputs,
         )
 
     def _inputs(self, spec: ServerSpec, root: AbsPath) -> InputEvidence | None:

@@ -356,6 +356,8 @@ class Check:
         inputs, patterns = self._session.inputs, (self._freshness.unchecked, self._freshness.late_imports)
         if inputs is not None and inputs.overlooks(self._file.path):
             return "changes of files are noticed late, and the file names too many to look at each"
+        if inputs is not None and inputs.is_cut:
+            return "its configuration names more files than are looked at for changes"
         is_long = any(patterns) and len(self._file.text) > MAX_SEARCHED
         return "the file is too long to look for what is noticed late or not checked" if is_long else None
 

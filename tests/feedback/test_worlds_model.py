@@ -27,8 +27,8 @@ HERE = Range(Position(0, 0), Position(0, 1))
 names = st.sampled_from(sorted(DEPENDS))
 texts = st.sampled_from(["0", "1", "2", ""])
 steps = st.one_of(
-    st.tuples(st.just("edit"), names, texts),
-    st.tuples(st.just("edit"), names, texts),
+    st.tuples(st.just("edit"), names, texts, st.just(False)),
+    st.tuples(st.just("edit"), names, texts, st.booleans()),
     st.tuples(st.just("somebody writes"), names, texts),
     st.tuples(st.just("git checkout"), texts),
     st.tuples(st.just("check"), names),
@@ -70,9 +70,14 @@ class World:
         self.texts |= changed
         self.states.note(ROOT, [PathChange(path_of(name), kind) for name, kind in kinds.items()])
 
-    def edit(self, name: str, text: str) -> None:
+    def edit(self, name: str, text: str, *, is_seen: bool) -> None:
+        """`is_seen`: the server of a check that is under way reads it, before the edit is judged."""
         before = dict(self.texts)
         self.write(**{name: text})
+        if is_seen and self.under_way is not None:
+            checked = self.under_way[0].path.rpartition("/")[2]
+            self.under_way = (self.verdict(checked), self.under_way[1]) if self.texts[checked] else None
+            self.end_check()
         own: dict[AbsPath, str | None] = {path_of(name): before[name]}
         world = self.states.world
         for other in DEPENDS:
@@ -89,8 +94,8 @@ class World:
 
     def take(self, step: tuple[Any, ...]) -> None:
         match step:
-            case ("edit", name, text):
-                self.edit(name, text)
+            case ("edit", name, text, is_seen):
+                self.edit(name, text, is_seen=is_seen)
             case ("somebody writes", name, text):
                 self.write(**{name: text})
             case ("git checkout", text):
@@ -99,17 +104,21 @@ class World:
                 self.states.put(self.verdict(name), self.states.world)
             case ("begin a check", name) if self.texts[name]:
                 self.under_way = self.verdict(name), self.states.world
-            case ("end it",) if self.under_way is not None:
-                verdict, world = self.under_way
-                self.under_way = None
-                if self.is_as_read(verdict):
-                    self.states.put(verdict, world)
+            case ("end it",):
+                self.end_check()
             case ("look", name):
                 self.states.saw(path_of(name), self.texts[name])
             case ("restart",):
                 self.process += 1
             case _:
                 pass
+
+    def end_check(self) -> None:
+        if self.under_way is not None:
+            verdict, world = self.under_way
+            self.under_way = None
+            if self.is_as_read(verdict):
+                self.states.put(verdict, world)
 
     def is_as_read(self, verdict: FileVerdict) -> bool:
         """A check ends with the text that the file has: a newer one would have been sent."""
@@ -153,3 +162,12 @@ def test_a_file_that_came_back_unseen_had_the_text_that_somebody_saw_before_it_w
     found = world.states.before(world.verdict("b"), {path_of("a"): "0"})
     assert found is not None
     assert found.diagnostics == known
+
+
+@pytest.mark.proves("DIAG-14")
+def test_a_check_during_which_a_file_was_deleted_says_nothing_of_the_time_before() -> None:
+    world = World()
+    world.states.saw(path_of("a"), "0")
+    world.take(("begin a check", "b"))
+    world.take(("edit", "a", "", True))
+    assert world.states.knows(path_of("b")), "its verdict is kept"

@@ -1,9 +1,10 @@
 """What is known of each file: the texts that it had and the verdicts on them, each in its world (DIAG-14).
 
-A world is the number of the last change on disk that was noticed. A verdict is kept with the world in which its check
-began, and stands until the first later change that may affect its file. Which files a change affects is told by whoever
-has found it out (`explain`); until then it may affect every file of its repository. So a branch switch, a pull or
-another writer makes what was known before it unusable, and never the state that an edit is compared with.
+A world is the number of the last change on disk that was noticed. A verdict is kept with the worlds in which its check
+began and ended, and stands until the first change after it began that may affect its file. Which files a change affects
+is told by whoever has found it out (`explain`); until then it may affect every file of its repository. So a branch
+switch, a pull or another writer makes what was known before it unusable, and never the state that an edit is compared
+with. Nor is a verdict such a state for a change that came while its check ran: it may be of the text before or after.
 
 This errs in one direction: a state that would still be right may be thrown away, and is then computed again.
 """
@@ -50,6 +51,8 @@ class KnownState(Struct, frozen=True):
     text: str
     outcomes: tuple[Outcome, ...] = ()
     listed: tuple[Diagnostic, ...] = ()
+    until: int = 0
+    """The world in which its check ended."""
 
     @property
     def judges(self) -> Judges:
@@ -242,7 +245,8 @@ class FileStates:
         # was noted during the check may have been read before or after that: then only the text is known.
         if not is_doubtful:
             world = self.world if self.world > latest else world
-            self._put(verdict.path, KnownState(world, verdict.text, verdict.outcomes, verdict.diagnostics))
+            state = KnownState(world, verdict.text, verdict.outcomes, verdict.diagnostics, self.world)
+            self._put(verdict.path, state)
 
     def before(self, now: FileVerdict, own: Mapping[AbsPath, str | None]) -> CheckedText | None:
         """The state of a file in the world that differs from the present one by the edits alone; None: not known.
@@ -254,11 +258,15 @@ class FileStates:
             return NO_FILE
         for state in reversed(self._files.get(now.path, ())):
             if state.text == text and state.outcomes and state.judges == judges:
-                changed = self.changed_since(state.world, now.path)
+                changed = None if self._is_of_two(now.path, state) else self.changed_since(state.world, now.path)
                 if changed is not None and changed <= own.keys() | {now.path} and self._fits(state.world, own, now):
                     self._files.move_to_end(now.path)
                     return state.checked
         return None
+
+    def _is_of_two(self, path: AbsPath, state: KnownState) -> bool:
+        """Whether something that may affect a file was changed while it was checked."""
+        return any(one.may_affect(path) for one in self._since(state.world) if one.number <= state.until)
 
     def _fits(self, world: int, own: Mapping[AbsPath, str | None], now: FileVerdict) -> bool:
         """Whether the edited files had the texts before the edits in that world."""

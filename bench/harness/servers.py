@@ -6,6 +6,7 @@ library than the machine's is started by the loader of that folder, and nothing 
 """
 
 import hashlib
+import platform
 import subprocess
 import sys
 import tomllib
@@ -94,7 +95,7 @@ def fetched(name: str) -> Path:
         if pin.npm:
             corpus.run(["npm", "install", "--silent", "--prefix", str(made), *pin.npm])
             (made / "bin").symlink_to("node_modules/.bin")
-        for file, wanted in pin.debian.items():
+        for file, wanted in _for_this_machine(pin.debian).items():
             archive = folder / file.rpartition("/")[2]
             corpus.run(["curl", "-sSf", "-m", "600", "-o", str(archive), f"{corpus.mirror()}/{file}"])
             if (real := hashlib.sha256(archive.read_bytes()).hexdigest()) != wanted:
@@ -105,6 +106,16 @@ def fetched(name: str) -> Path:
         return made
 
     return corpus.kept("programs", target, make)
+
+
+def _for_this_machine(packages: Mapping[str, str]) -> Mapping[str, str]:
+    """The packages of Debian for its processor, and those for any."""
+    machine = platform.machine()
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+    found = {file: digest for file, digest in packages.items() if file.endswith((f"_{architecture}.deb", "_all.deb"))}
+    if packages and not found:
+        raise corpus.Unavailable(f"nothing of it is pinned for {architecture}")
+    return found
 
 
 def _toolchain() -> Path:

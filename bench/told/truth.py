@@ -151,12 +151,21 @@ def parse_tsc(output: str, root: Path) -> Iterator[Problem]:
         yield _problem(root, match["file"], place, match["severity"], match["rule"], "\n".join(lines))
 
 
+GO_ANALYSES = re.compile(
+    r"^(unused parameter|redundant type from|simplify |unneeded: |result of .* call not used|unreachable code"
+    r"|self-assignment of|struct field |possible misuse|the cancel function|unused write|nil dereference)"
+    r"|unkeyed fields| format %|formatting directive|arg list ends with|lock by value|copies lock|is deprecated"
+    r"|should have signature|captured by func literal| is unused$|(?:malformed|refers to unknown) .*(?:name|identifier)"
+)
+"""What its analyses say, by their first or last words: warnings for a client, and nothing that a compiler stops at."""
+
+
 def parse_gopls(output: str, root: Path) -> Iterator[Problem]:
     """`gopls check`: `FILE:LINE:COLUMN-END: MESSAGE`."""
     head = re.compile(r"(?P<file>/[^\n:]+):(?P<line>\d+):(?P<column>\d+)(?:-[\d:]+)?: (?P<message>.*)")
     for match in filter(None, map(head.fullmatch, output.splitlines())):
-        # It prints no severities; an analysis is none that a compiler stops at.
-        severity = "hint" if match["message"].startswith("unused parameter") else "error"
+        # It prints no severities.
+        severity = "warning" if GO_ANALYSES.search(match["message"]) else "error"
         yield _problem(root, match["file"], (int(match["line"]), int(match["column"])), severity, "", match["message"])
 
 

@@ -334,6 +334,22 @@ async def test_that_a_stop_has_no_verdict_is_said_once(tmp_path: Path) -> None:
         assert "bad one" in await it.reach("call")
 
 
+@pytest.mark.parametrize("again", [True, False], ids=["goes on because it was told", "after a prompt"])
+async def test_an_agent_that_heard_at_its_stop_that_nobody_knew_is_told_at_the_next_one(
+    tmp_path: Path, again: bool
+) -> None:
+    async with talking(tmp_path, timing=COLD, noVerdict="say") as it:
+        await it.edit("good\n", before="")
+        it.server.slow = True
+        it.command("bad one\n")
+        assert "was not checked" in await it.reach("stop")
+        if not again:
+            assert await it.reach("prompt") == ""
+        await it.server.answer()
+        assert "bad one" in await it.reach("stop", again=again)
+        assert await it.reach("stop", again=True) == "", "once"
+
+
 async def test_that_an_edit_has_no_verdict_is_said_at_the_stop_whatever_was_said_before(tmp_path: Path) -> None:
     async with talking(tmp_path, noVerdict="say") as it:
         await it.edit("good\n", before="")

@@ -97,6 +97,8 @@ class Conversation(Struct):
     """The files that it changed or broke in this turn."""
     stopped: set[str] = field(default_factory=set[str])
     """The agents that were told before they stopped, in this turn: the main one is called ``""``."""
+    unsure: set[str] = field(default_factory=set[str])
+    """Those of them that were told only what could not be checked in time."""
 
     def copied(self) -> Self:
         """To try something on: what it holds is frozen."""
@@ -107,6 +109,7 @@ class Conversation(Struct):
             introduced=dict(self.introduced),
             changed=set(self.changed),
             stopped=set(self.stopped),
+            unsure=set(self.unsure),
         )
 
     # --- What is owed -----------------------------------------------------------------------------------------------
@@ -206,16 +209,25 @@ class Conversation(Struct):
     # --- Turns ------------------------------------------------------------------------------------------------------
 
     def may_tell_before_stop(self, agent: str, *, again: bool) -> bool:
-        """Once per turn and agent. `again`: the host says that this agent goes on because it was told."""
-        return not again and agent not in self.stopped
+        """Once per turn and agent, and once more where it heard only that nobody knew.
 
-    def stop_told(self, agent: str) -> None:
+        `again`: the host says that this agent goes on because it was told.
+        """
+        return agent in self.unsure or (not again and agent not in self.stopped)
+
+    def stop_told(self, agent: str, *, is_known: bool) -> None:
+        """`is_known`: it was told of errors, and not only of files that could not be checked."""
+        if is_known or agent in self.stopped:
+            self.unsure.discard(agent)
+        else:
+            self.unsure.add(agent)
         self.stopped.add(agent)
 
     def turn_ended(self) -> None:
         """What was left by then was told, or left on purpose."""
         self.changed.clear()
         self.stopped.clear()
+        self.unsure.clear()
 
 
 def untold(now: CheckedText, change: Comparison, heard: CheckedText | None = None) -> tuple[Diagnostic, ...]:

@@ -310,7 +310,7 @@ class Conversations:
         self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
     ) -> str:
         state, feedback = record.state, workspace.config.feedback
-        text = ""
+        text, is_known = "", False
         may_tell = state.may_tell_before_stop(moment.agent, again=moment.again)
         if moment.tentative:
             return await self._glance(record, moment, workspace, started) if may_tell else ""
@@ -321,10 +321,10 @@ class Conversations:
                 await self._look(record, workspace, news, (), started, last=True)
                 await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
             owe_written(record, workspace)
-            text = what_is_left(state, news, _form(moment, workspace), feedback)
+            text, is_known = what_is_left(state, news, _form(moment, workspace), feedback, moment.agent)
             self._late_checks.go_on(record)
         if text:
-            state.stop_told(moment.agent)
+            state.stop_told(moment.agent, is_known=is_known)
         elif not moment.agent:
             state.turn_ended()
             record.idle = True
@@ -341,7 +341,7 @@ class Conversations:
         with anyio.CancelScope(deadline=started + STOP_SECONDS):
             await self._look(apart, workspace, news, (), started, last=True)
             await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
-        return what_is_left(apart.state, news, _form(moment, workspace), feedback)
+        return what_is_left(apart.state, news, _form(moment, workspace), feedback, moment.agent)[0]
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 

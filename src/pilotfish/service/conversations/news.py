@@ -174,8 +174,13 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
     return [*groups, Group("", tuple(others), FileRole.OTHER)]
 
 
-def what_is_left(state: Conversation, news: News, form: Form, settings: FeedbackSettings) -> str:
-    """Before a stop: what the conversation introduced and is still there, however it came about."""
+def what_is_left(
+    state: Conversation, news: News, form: Form, settings: FeedbackSettings, agent: str
+) -> tuple[str, bool]:
+    """Before an agent stops: what the conversation introduced and is still there, however it came about.
+
+    With it, whether there are errors in it, and not only files of which nobody knows.
+    """
     wanted = settings.severities
     now = {path: one for path, one in (news.left or {}).items() if one.is_final}
     _note_written(state, news, now)
@@ -192,8 +197,8 @@ def what_is_left(state: Conversation, news: News, form: Form, settings: Feedback
         files += [chosen(path, verdict.text, found)] if found else []
     state.told += len(files)
     notes = _unknown_lines(state, now, form, wanted)
-    notes += _unjudged_lines(state, form) if settings.no_verdict == "say" else []
-    return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes)
+    notes += _unjudged_lines(state, form) if settings.no_verdict == "say" and agent not in state.unsure else []
+    return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 
 def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Collection[Severity]) -> list[str]:

@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.on_demand import reread
@@ -151,6 +152,10 @@ class DiskChanges:
         """Whether every change below a root is noticed as it happens."""
         health = self.health(root)
         return health is not None and health.degraded is None
+
+    def covers(self, folder: AbsPath) -> bool:
+        """The same of a folder that may lie below the root of a server."""
+        return any(is_inside(folder, root) and self.follows(root) for root in self._roots)
 
     async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
         root = self._roots.get(session.root)

@@ -31,7 +31,6 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.api.status import Snapshot
-from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
@@ -50,6 +49,7 @@ from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.check_answer import CheckCount, CheckEvent, CheckRequest
 from pilotfish.service.conversations.conversations import Conversations
+from pilotfish.service.conversations.unwatched import UnwatchedChanges
 from pilotfish.service.conversations.warm_start import WarmStart
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
@@ -66,7 +66,6 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.server_affected import ServerAffected
-from pilotfish.service.diagnostics.texts_before import remember_uncommitted
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.questions.ask import QuestionRunner
@@ -125,7 +124,8 @@ class Service:
         self.recent_feedback = RecentFeedback(system.memory)
         self._clock = system.clock
         self._texts = Texts(system.files, system.clock)
-        self._ledgers = Ledgers(self._texts, self._follow_disk, system.memory)
+        # The watchers are made below.
+        self._ledgers = Ledgers(self._texts, lambda one: self.disk_changes.join(one), system.memory)  # noqa: PLW0108
         access = Access(self.pool, self._ledgers, self._texts)
         self._runner = CheckRunner(access)
         words = ProjectWords()
@@ -137,8 +137,7 @@ class Service:
         self._questions = QuestionRunner(access, files)
         self.states = FileStates()
         proposal_runner = ProposalRunner(access)
-        reports = ProjectReports(access, self.states)
-        asked = ServerAffected(access)
+        reports, asked = ProjectReports(access, self.states), ServerAffected(access)
         self._project = project = ProjectCheck(
             self._runner, proposal_runner, self.states, words, self.disk_changes.follows, reports, asked
         )
@@ -153,8 +152,11 @@ class Service:
         self._composer = QuestionComposer(self._questions, self.check, self._previews)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
+        self._unwatched = unwatched = UnwatchedChanges(
+            self.states, self._texts, system.clock, self.disk_changes.covers, self._noticed
+        )
         self.conversations = Conversations(
-            self._edit_feedback, self.states, self._texts, self.workspaces.of, self._warm_start.used
+            self._edit_feedback, self.states, self._texts, unwatched, self.workspaces.of, self._warm_start.used
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
@@ -200,9 +202,6 @@ class Service:
     def _noticed(self, root: AbsPath, changes: Sequence[PathChange]) -> None:
         self.conversations.noticed(changes)
         self.states.note(root, changes)
-
-    def _follow_disk(self, session: Session) -> None:
-        self.disk_changes.join(session)
 
     def status(self, client: ClientSession) -> Snapshot:
         """The state of every known server for this workspace."""
@@ -253,13 +252,14 @@ class Service:
 
     async def warm_up(self, client: ClientSession) -> None:
         """Start the servers that this workspace used last, or that of its main language, as far as there is room."""
+        began = self._clock.wall()
         self.conversations.begin(client)
         with suppress(Failure):
             workspace = self.workspaces.of(client)
             if not workspace.config.enabled:
                 return
             async with owned_tasks() as tasks:
-                tasks.start_soon(remember_uncommitted, self.states, workspace, self._texts)
+                tasks.start_soon(self._unwatched.remember, workspace, began)
                 for path in await self._warm_start.files(workspace):
                     if self.pool.has_room_to_spare:
                         await self.touched(Touch((path,), "read"), client)

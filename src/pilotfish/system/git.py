@@ -96,18 +96,25 @@ def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
     Filters of the repository do not run, so a file may be listed that git itself would call unchanged. Deleted files
     and submodules are not listed. Without a commit, every file is new.
     """
+    found = differing(git, folder)
+    return None if found is None else tuple(path for several in found for path in several if os.path.isfile(path))
+
+
+def differing(git: str, folder: AbsPath) -> tuple[tuple[AbsPath, ...], tuple[AbsPath, ...]] | None:
+    """The same with the deleted files: those that HEAD has, and the untracked ones. Blocking."""
     settings = _settings(git, folder)
     if settings is None:
         return None
-    options = ("--name-only", "--relative", "--no-renames", "--diff-filter=d", NO_SUBMODULES, "-z")
+    options = ("--name-only", "--relative", "--no-renames", NO_SUBMODULES, "-z")
     names = _listed(git, folder, ("diff-index", *options, "HEAD", "--"), settings)
     if names is None:
         names = _listed(git, folder, ("ls-files", "--cached", "-z"), settings)
     others = _listed(git, folder, ("ls-files", "--others", "--exclude-standard", "-z"), settings)
     if names is None or others is None:
         return None
-    paths = dict.fromkeys(os.path.join(folder, name) for name in (*names, *others))
-    return tuple(AbsPath(path) for path in paths if os.path.isfile(path))
+    tracked = dict.fromkeys(AbsPath(os.path.join(folder, name)) for name in names)
+    untracked = dict.fromkeys(AbsPath(os.path.join(folder, name)) for name in others)
+    return tuple(tracked), tuple(path for path in untracked if path not in tracked)
 
 
 def why_silent(folder: AbsPath) -> str:

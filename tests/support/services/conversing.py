@@ -13,6 +13,7 @@ from pilotfish.api.questions import Moment
 from pilotfish.api.status import ConversationRow
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.system.ports import Clock
 from support.servers.script import SILENCE, Script
 from support.services.checks import full, server_with
 from support.services.several import Ground, custom, service_on
@@ -94,8 +95,10 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(folder: Path, timing: Mapping[str, int] = WAIT, **feedback: Any) -> AsyncGenerator[Talk]:
+async def talking(
+    folder: Path, timing: Mapping[str, int] = WAIT, clock: Clock | None = None, **feedback: Any
+) -> AsyncGenerator[Talk]:
     server = SlowServer()
     config: dict[str, Any] = {"lsp": {"one": custom()}, "timing": {**timing}, "feedback": FEEDBACK | feedback}
-    async with service_on(folder, {"one": server}, config) as ground:
+    async with service_on(folder, {"one": server}, config, clock=clock) as ground:
         yield Talk(ground, server)

@@ -48,6 +48,7 @@ from pilotfish.service.conversations.together import (
     owe_written,
     texts_before,
 )
+from pilotfish.service.conversations.unwatched import UnwatchedChanges
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
@@ -90,12 +91,14 @@ class Conversations:
         edit_feedback: EditFeedback,
         states: FileStates,
         texts: Texts,
+        unwatched: UnwatchedChanges,
         workspace_of: Callable[[ClientSession], Workspace],
         used: Callable[[Workspace, Sequence[FileVerdict]], None],
     ) -> None:
         self._edit_feedback = edit_feedback
         self._states = states
         self._disk_writes = DiskWrites(states, texts)
+        self._unwatched = unwatched
         self._late_checks = LateChecks(edit_feedback, workspace_of)
         self._used = used
         """Told of every file that was judged for an event."""
@@ -177,6 +180,7 @@ class Conversations:
         note_batches(record, touch)
         call = record.call(counts=touch.counts)
         texts = texts_before(touch, workspace)
+        await self._unwatched.look(record, workspace, but=texts)
         move = await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             record.held.clear()
@@ -280,6 +284,10 @@ class Conversations:
     async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
         record = self._record(client)
+        if moment.kind == "prompt" and record.idle:
+            self._unwatched.begin(record)
+        elif moment.waits:
+            await self._unwatched.look(record, workspace)
         await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             record.written.clear()
@@ -455,6 +463,7 @@ class Conversations:
         record = self._records.get(client.id)
         if record is None:
             record = ConversationRecord(client, idle=idle, git=git_state(client.root))
+            self._unwatched.begin(record)
             self._records.put(client.id, record)
         record.client = client
         return record

@@ -40,6 +40,10 @@ class ConversationRecord(Struct):
     """The edit that is being judged now and may be taken over."""
     idle: bool = False
     """Its turn is over: what changes on disk now is a person's work, until a tool of the agent says otherwise."""
+    looked_at: float = 0.0
+    """Wall time: what was changed until then is known, where nobody watches."""
+    is_watched: bool = False
+    """Whether somebody does, and what was changed before that is known, too."""
     telling: anyio.Lock = field(default_factory=anyio.Lock)
     """One event at a time looks for what is to be told, so that nothing is told twice."""
     background: anyio.CancelScope | None = None

@@ -5,21 +5,16 @@ and this is where that text comes from, the surest source first.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 
 import anyio.to_thread
 
-from pilotfish.errors import Refused
 from pilotfish.feedback.linemap import lines_of
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.texts import Texts, old_text_to_send
+from pilotfish.service.texts import old_text_to_send
 from pilotfish.service.workspace import Workspace
-from pilotfish.system.git import changed_files, committed_content
-
-MAX_UNCOMMITTED = 100
-"""Files that a conversation finds changed when it begins; of more, the others are compared with the last commit."""
+from pilotfish.system.git import committed_content
 
 ALIKE = 0.5
 """Share of lines that a moved file has kept: whoever moves one adjusts its imports."""
@@ -37,16 +32,6 @@ async def committed_text(workspace: Workspace, path: AbsPath, now: str) -> str |
     content = None if git is None else await anyio.to_thread.run_sync(partial(committed_content, git), path)
     text = None if content is None else _decoded(content, now)
     return None if text is None else await anyio.to_thread.run_sync(old_text_to_send, path, text)
-
-
-async def remember_uncommitted(states: FileStates, workspace: Workspace, texts: Texts) -> None:
-    """Look at the files that differ from the last commit: what they have now was there before the conversation."""
-    git = workspace.program("git")
-    changed = None if git is None else await anyio.to_thread.run_sync(changed_files, git, workspace.root)
-    served = [path for path in changed or () if workspace.serves(path) and states.latest_text(path) is None]
-    for path in served[:MAX_UNCOMMITTED]:
-        with suppress(Refused):  # binary, or too large
-            states.saw(path, (await texts.current(path)).text)
 
 
 def moved_files(created: Mapping[AbsPath, str], deleted: Mapping[AbsPath, str]) -> dict[AbsPath, AbsPath]:

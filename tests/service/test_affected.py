@@ -171,6 +171,17 @@ async def test_of_450_importers_none_is_left_out(project: Project) -> None:
     assert len(await project.edited("app/models.py", "load", "fetch")) == 451
 
 
+async def test_nor_of_450_that_have_no_name_of_what_changed(project: Project) -> None:
+    for number in range(450):
+        (project.root / "app" / f"user{number}.py").write_text(
+            "from app.models import load\n\nfor one in load(): ...\n"
+        )
+    before = "class User:\n    def __iter__(self): ...\n\ndef load() -> User: ...\n"
+    edit = EditedText(project.path("app/models.py"), before, before.replace("__iter__", "each"))
+    found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0)
+    assert len([name for name in project.names(found) if "/user" in name]) == 450
+
+
 async def test_without_an_index_in_time_nothing_is_claimed(project: Project) -> None:
     edit = EditedText(project.path("app/models.py"), "x = 1", "y = 1")
     found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 0.0)

@@ -153,7 +153,8 @@ def parse_tsc(output: str, root: Path) -> Iterator[Problem]:
 
 GO_ANALYSES = re.compile(
     r"^(unused parameter|redundant type from|simplify |unneeded: |result of .* call not used|unreachable code"
-    r"|self-assignment of|struct field |possible misuse|the cancel function|unused write|nil dereference|(?:tautological|impossible) condition)"
+    r"|self-assignment of|struct field |possible misuse|the cancel function|unused write|nil dereference"
+    r"|tautological condition|impossible condition)"
     r"|unkeyed fields| format %|formatting directive|arg list ends with|lock by value|copies lock|is deprecated"
     r"|should have signature|captured by func literal| is unused$|(?:malformed|refers to unknown) .*(?:name|identifier)"
 )

@@ -22,6 +22,8 @@ HOOKS = CLONE / "src" / "pilotfish" / "hosts" / "plugins" / "claude-code" / "hoo
 WIRED: dict[str, Any] = json.loads(HOOKS.read_text())["hooks"]
 """By event: the tools that its matcher names, all where there is none."""
 QUIET_EVENTS = frozenset({"SessionStart", "PreToolUse"})
+WIRED_LIMIT = int(re.findall(r"--deadline-ms (\d+)", HOOKS.read_text())[0])
+"""Milliseconds that `setup` gives to these."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ class Conversation:
         if not _is_wired(event, more.get("tool_name")):
             return Heard()
         said = {"session_id": self._name, "transcript_path": "", "hook_event_name": event, **more}
-        output, milliseconds, error = hook(self._setting, "claude-code", said, self._setting.deadline)
+        limit = WIRED_LIMIT if event in QUIET_EVENTS else self._setting.deadline
+        output, milliseconds, error = hook(self._setting, "claude-code", said, limit)
         if event in QUIET_EVENTS or more.get("tool_name") == "Read":
             self._waits.append(("Read" if event == "PostToolUse" else event, milliseconds))
         return Heard(_shown(output), milliseconds, error)

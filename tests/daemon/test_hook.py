@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from pilotfish.daemon.claim import listen, make_private
+from pilotfish.hosts.shared.hook_settings import SILENT_MILLISECONDS
 from pilotfish.ipc import hook_program as relay
 from pilotfish.ipc.messages import HookCall
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, DaemonPlace, packed
@@ -53,6 +54,18 @@ def test_a_hook_starts_the_daemon_and_the_next_one_finds_it_warm(home: DaemonHom
     assert b"no host is called nobody" in nobody.stderr
     for arguments in (("two", "words"), ('"',), ("plain", "--deadline-ms", "soon")):
         assert is_silent(home.run_hook(TOUCHED, *arguments))
+    assert home.daemons() == [daemon]
+
+
+@pytest.mark.proves("HOOK-2", "POOL-6")
+def test_a_hook_that_prints_nothing_waits_for_no_daemon_and_starts_one(home: DaemonHome) -> None:
+    home.write("a.x", "bad\n")
+    began = home.run_hook(TOUCHED, "plain", "--deadline-ms", str(SILENT_MILLISECONDS))
+    assert is_silent(began), "it would have said what is wrong, had it waited"
+    assert b"bad word" in home.run_hook(TOUCHED).stdout
+    (daemon,) = home.daemons()
+    silent = home.run_hook(TOUCHED, "plain", "--deadline-ms", str(SILENT_MILLISECONDS))
+    assert b"bad word" in silent.stdout, "where a daemon runs, it is asked as ever"
     assert home.daemons() == [daemon]
 
 
@@ -187,6 +200,10 @@ def test_a_daemon_that_is_leaving_is_asked_for_once_more(home: DaemonHome, farew
         assert home.run_hook(TOUCHED).stdout == b"so\n"
     assert len(said) == 2
     assert said[0] == said[1]
+
+
+def test_setup_gives_silent_hooks_the_time_by_which_they_are_known() -> None:
+    assert SILENT_MILLISECONDS / 1000 == relay.SILENT_SECONDS
 
 
 def test_the_bytes_of_the_one_message_are_these() -> None:

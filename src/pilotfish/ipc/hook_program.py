@@ -25,6 +25,9 @@ else:
 DEADLINE_SECONDS = 8.0
 """Below the shortest that hosts give their hooks (10 s), and above what a warm server takes."""
 
+SILENT_SECONDS = 2.0
+"""What `setup` gives to the hooks of events after which nothing is ever printed: a session begins, a tool is next."""
+
 MAX_EVENT = 24 * 1024 * 1024
 """Bytes of an event, which holds the text of a file or two; as digits it must fit into one message."""
 
@@ -131,9 +134,26 @@ def _connect(place: DaemonPlace, seconds: float) -> "socket.socket":
     try:
         return connect(place, seconds)
     except NoDaemon:
+        if seconds == SILENT_SECONDS:
+            _let_host_go_on()
         from pilotfish.ipc.starter import reach
 
         return reach(place, os.environ, seconds)
+
+
+def _let_host_go_on() -> None:
+    """Starting a daemon takes ten times as long as this program: where nothing is printed, nobody waits for it.
+
+    The host waits for the end of this process and of what it may print. A child of its own session goes on.
+    """
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    # A child has no timer of its parent's.
+    signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
 
 
 def _read() -> bytes:

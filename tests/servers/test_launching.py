@@ -146,7 +146,7 @@ def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
             if isinstance(verdict := admitted(spec, trusted=trusted), Allowed):
                 filled(verdict.spec, fill)
     # `root` is for the entries of users.
-    assert asked == {"rootUri", "rootName", "state", "pid", "npm", "program", "plugins", "guest", *PYTHON}
+    assert asked == {"rootUri", "rootName", "state", "pid", "npm", "program", "plugins", "preload", "guest", *PYTHON}
 
 
 @pytest.mark.proves("WATCH-3", "T13")

@@ -3,8 +3,9 @@
 A placeholder is a whole string of a command, of the initialization options, of the settings or of a variable, never a
 part of one (T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root),
 `${pid}` (ours), `${npm:package/file}` (a file of an npm package), `${program:name}` (the path of a program that is not
-the project's, else its bare name), `${plugins:name}` (a folder of plugins of ours for this kind of server) and
-`${guest:server}` (the folder of a server whose files this one serves too; only where the project has such files).
+the project's, else its bare name), `${plugins:name}` (a folder of plugins of ours for this kind of server),
+`${preload:file}` (the option by which Node loads such a file of ours before all others) and `${guest:server}` (the
+folder of a server whose files this one serves too; only where the project has such files).
 For Python there are `${python}` (an interpreter that is not the project's), `${pythonEnvironment}` (a program of ours
 that answers as the interpreter of the project's environment would; `${python}` where there is no environment),
 `${pythonPackages}` (the folders of that environment's packages, a list) and `${pythonPrefix}` (its folder).

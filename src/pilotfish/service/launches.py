@@ -1,6 +1,7 @@
 """How the servers of a workspace are started: with which program, variables, options and confinement."""
 
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -30,7 +31,7 @@ from pilotfish.servers.inputs import (
     package_folders,
 )
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
-from pilotfish.servers.locate import ProgramFound, find_npm_file, locate, own_plugins
+from pilotfish.servers.locate import PLUGINS, ProgramFound, find_npm_file, locate, own_plugins
 from pilotfish.servers.matching import own_files, sources_in
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import is_marked
@@ -231,6 +232,8 @@ class Launches:
                 return self._programs.program(rest) or rest
             if kind == "plugins":
                 return own_plugins(rest, self._programs.lookup)
+            if kind == "preload":
+                return f"--require {json.dumps(os.path.join(PLUGINS, rest), ensure_ascii=False)}"
             if kind == "guest":
                 return self._guests(allowed.spec, root).get(rest)
             if name in PYTHON_PLACEHOLDERS:

@@ -6,11 +6,12 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from harness.pages import circumstances
 from harness.setting import Setting, end_on_signal
 from told.truth import CheckerFailed, Truth
@@ -26,11 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _options(arguments)
     end_on_signal()
     given = list(arguments) if arguments is not None else sys.argv[1:]
-    played, loads = list[Played](), [os.getloadavg()[0]]
+    played, loads = _kept(chosen.keep), [os.getloadavg()[0]]
+    done = {one.key for one in played}
     for subject in history.chosen(chosen):
         changes = history.changes(subject, chosen.changes)
         print(f"\n## {subject.name} ({subject.language}, {subject.server}): {len(changes)} changes", flush=True)
-        for one in () if chosen.list else replayed(subject, changes, chosen):
+        for one in () if chosen.list else replayed(subject, changes, chosen, done):
             played.append(one)
             _tell(one, chosen)
             _write(played, circumstances(shlex.join(["bench/replay/run", *given]), loads), chosen)
@@ -38,6 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for of in report.summary(played).values() if played else ():
         print(f"\n{report.table(of)}")
     return int(chosen.strict and any(one.is_wrong for one in played))
+
+
+def _kept(path: str) -> list[Played]:
+    """What an earlier run has played: it is not played again."""
+    lines = Path(path).read_text().splitlines() if path and Path(path).exists() else []
+    return [msgspec.json.decode(line, type=Played) for line in lines]
 
 
 def _write(played: Sequence[Played], about: dict[str, str], chosen: Any) -> None:
@@ -51,7 +59,9 @@ def _write(played: Sequence[Played], about: dict[str, str], chosen: Any) -> None
         Path(chosen.keep).write_text("".join(json.dumps(asdict(one)) + "\n" for one in played))
 
 
-def replayed(subject: Subject, changes: Sequence[RealChange], chosen: Any) -> Iterator[Played]:
+def replayed(
+    subject: Subject, changes: Sequence[RealChange], chosen: Any, done: Collection[tuple[str, ...]] = ()
+) -> Iterator[Played]:
     """All changes of one project under one daemon. The truth comes first: nobody waits for a checker in between."""
     tip = history.git(subject.repository, "rev-parse", "HEAD").strip()
     with tempfile.TemporaryDirectory(prefix="replay-") as given, Trees(subject).open() as asker:
@@ -69,18 +79,19 @@ def replayed(subject: Subject, changes: Sequence[RealChange], chosen: Any) -> It
         player.begin()
         try:
             for change in changes:
-                for order, steps, true in _planned(asker, change, subject, chosen):
+                orders = [one for one in chosen.orders.split(",") if (subject.name, change.name, one) not in done]
+                for order, steps, true in _planned(asker, change, subject, orders):
                     if not chosen.truth_only:
                         yield player.play(change, order, steps, true, tip)
         finally:
             player.end()
 
 
-def _planned(asker: Trees, change: RealChange, subject: Subject, chosen: Any) -> list[Planned]:
-    """Every order of a change, with its truth."""
+def _planned(asker: Trees, change: RealChange, subject: Subject, orders: Sequence[str]) -> list[Planned]:
+    """These orders of a change, with their truth."""
     found = list[Planned]()
-    texts = asker.at(change.base)
-    for order in chosen.orders.split(","):
+    texts = asker.at(change.base) if orders else {}
+    for order in orders:
         steps = plan.steps(change, order, texts, subject.language)
         try:
             found.append((order, steps, truths(asker, steps, texts)))
@@ -121,7 +132,11 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--report", default="", help="a file for the tables and the mistakes")
     add("--out", default="", help="a file for the figures, as JSON")
     add("--before", default="", help="what --out wrote in an earlier run, to stand beside the figures in that report")
-    add("--keep", default="", help="a file for JSON lines: every replay with all that was told")
+    add(
+        "--keep",
+        default="",
+        help="a file for JSON lines: every replay with all that was told; those in it are not done again",
+    )
     add("--strict", action="store_true", help="exit with 1 if anything was wrong")
     return parser.parse_args(arguments)
 

@@ -173,6 +173,10 @@ class Played:
     """What else was told at the stop."""
 
     @property
+    def key(self) -> tuple[str, ...]:
+        return self.project, self.change, self.order
+
+    @property
     def later(self) -> set[tuple[int, str]]:
         return {pair for one in self.outcomes for pair in one.late}
 

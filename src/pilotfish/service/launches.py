@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from tempfile import TemporaryDirectory
 
 from pilotfish.client.handshake import SessionOptions
@@ -146,7 +146,8 @@ class Launches:
         if not self._programs.trusts(root):
             environment = own_variables(environment, self._state_of(spec, root))
             held = self._confinement(spec, root, located.path, environment)
-        outside, inputs = outside_folders(spec.inputs, root), self._inputs(spec, root)
+        outside, python = outside_folders(spec.inputs, root), self._python_packages(spec, root)
+        inputs = self._inputs(spec, root, python)
         if inputs is not None and len(outside) > MAX_FILES:
             inputs.is_cut = True
         return SessionOptions(
@@ -160,7 +161,7 @@ class Launches:
             did_change_extra=spec.freshness.did_change_extra,
             watches=own_files(spec),
             watches_outside=sources_in(outside[:MAX_FILES], spec),
-            watches_packages=sources_in(self._watched_packages(spec, root), spec),
+            watches_packages=sources_in(self._watched_packages(spec, root, python), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             cancels_on_change=spec.freshness.cancels_on_change,
             on_demand=spec.freshness.on_demand,
@@ -171,20 +172,19 @@ class Launches:
             inputs=inputs,
         )
 
-    def _inputs(self, spec: ServerSpec, root: AbsPath) -> InputEvidence | None:
+    def _inputs(self, spec: ServerSpec, root: AbsPath, python: Iterable[AbsPath]) -> InputEvidence | None:
         """What the server is about to read besides sources, as it is now."""
         sources = (*spec.files.extensions, *spec.reads)
-        return input_evidence(inputs_of(spec), root, self._config.root, self._python_packages(spec, root), sources)
+        return input_evidence(inputs_of(spec), root, self._config.root, python, sources)
 
     def _python_packages(self, spec: ServerSpec, root: AbsPath) -> tuple[AbsPath, ...]:
         is_python = spec.inputs.environment is Environment.PYTHON
         environment = self.pythons.of(root) if is_python else None
         return () if environment is None else environment.packages
 
-    def _watched_packages(self, spec: ServerSpec, root: AbsPath) -> Iterator[AbsPath]:
+    def _watched_packages(self, spec: ServerSpec, root: AbsPath, python: Iterable[AbsPath]) -> Iterator[AbsPath]:
         """Those whose inside is watched: what belongs to the system is replaced as a whole."""
-        folders = package_folders(spec.inputs, root, self._config.root, self._python_packages(spec, root))
-        for folder in folders:
+        for folder in package_folders(spec.inputs, root, self._config.root, python):
             if os.path.isdir(folder) and not any(is_inside(folder, system) for system in SYSTEM_FOLDERS):
                 yield folder
 

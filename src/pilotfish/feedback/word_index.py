@@ -100,9 +100,14 @@ def checksums(content: bytes) -> "array[int] | None":
     """The distinct words of a text, each as its checksum, in order; None where these are too many or too long."""
     if len(content) > MAX_FILE_BYTES:
         return None
-    found = {word for part in _STRETCH.finditer(content) for word in _WORD.findall(part[0])}
+    found = set[bytes]()
+    for part in _STRETCH.finditer(content):
+        found.update(_WORD.findall(part[0]))
+        if len(found) > MAX_WORDS:
+            # Everybody waits while a set of many more is made larger, or is given back.
+            return None
     others = [word for word in found if not word.isascii()]
-    if len(found) > MAX_WORDS or max(map(len, others), default=0) > MAX_WORD_BYTES:
+    if max(map(len, others), default=0) > MAX_WORD_BYTES:
         return None
     for word in others:
         # A name may be spelt in several ways, and a language may take them for the same.

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from pilotfish.client.session import Session
+from pilotfish.client.session import MAX_RELAYED, Session
 from pilotfish.config.places import user_places
 from pilotfish.config.schema import PoolSettings, RestartPolicy
 from pilotfish.daemon.settings import settings_of
@@ -768,3 +768,19 @@ async def test_a_question_without_an_answer_is_answered_with_nothing(answer: obj
         await pool.use(recipe(HOST), hover, lease="a")
         await pool.use(recipe(relay=RELAY, request_seconds=1.0), hover, lease="a")
         assert await relayed(servers[1], arguments={"file": FILE}) == [[7, None]]
+
+
+async def test_more_questions_than_wait_at_once_are_answered_with_nothing() -> None:
+    def silent(script: Script) -> None:
+        hosting(script)
+        script.on("workspace/executeCommand", lambda params: SILENCE)
+
+    async with pool_on(silent, working) as (pool, servers):
+        await pool.use(recipe(HOST), hover, lease="a")
+        await pool.use(recipe(relay=RELAY), hover, lease="a")
+        servers[1].ignore("answer")
+        servers[1].notify("ask", [[number, "info", None] for number in range(MAX_RELAYED + 2)])
+        assert (await servers[1].until("answer")).params == [[MAX_RELAYED, None]]
+        await anyio.wait_all_tasks_blocked()
+        asked = [one for one in servers[0].received if one.method == "workspace/executeCommand"]
+        assert len(asked) == MAX_RELAYED

@@ -37,6 +37,7 @@ from pilotfish.protocol.watching import Change, PathChange, WatchRegistration, b
 from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
+    Json,
     PreviousResultId,
     ServerInfo,
     TextDocumentIdentifier,
@@ -53,6 +54,9 @@ from pilotfish.system.tasks import owned_tasks, side_by_side
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MAX_RELAYED = 256
+"""Questions of a server for another one that wait for an answer; of any more the answer is nothing, at once."""
 
 OLD_RESULT = "old"
 """No server gives its results this id."""
@@ -80,6 +84,9 @@ async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerato
 
 class Session:
     """The only writer of its documents, reports and registrations."""
+
+    _relayed = 0
+    """Its questions for another server that have no answer yet."""
 
     def __init__(self, options: SessionOptions, process: Process, relays: TaskGroup) -> None:
         self.server = options.server
@@ -409,13 +416,23 @@ class Session:
     def _relay(self, relay: Relay, params: Raw) -> None:
         """Ask another server for this one, which answers nothing until each of its questions has an answer."""
 
-        async def answer(asked: _Asked) -> None:
-            found = await self._options.relayed(asked.request, asked.arguments)
+        def reply(asked: _Asked, found: Json) -> None:
             with suppress(Failure):
                 self._connection.notify(relay.response, [[asked.id, found]])
 
+        async def answer(asked: _Asked) -> None:
+            try:
+                found = await self._options.relayed(asked.request, asked.arguments)
+            finally:
+                self._relayed -= 1
+            reply(asked, found)
+
         with suppress(Malformed):
             for asked in decode(params, list[_Asked]):
+                if self._relayed >= MAX_RELAYED:
+                    reply(asked, None)
+                    continue
+                self._relayed += 1
                 self._relays.start_soon(answer, asked)
 
     def _on_change(self, _path: AbsPath | None) -> None:

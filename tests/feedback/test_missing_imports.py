@@ -31,4 +31,5 @@ def test_only_packages_are_set_apart(message: str, code: str, package: str | Non
 
 def test_they_are_counted_in_one_line() -> None:
     assert missing_imports_line(1) == "1 import could not be resolved: is the environment installed?"
+    assert missing_imports_line(1, "Why.") == "1 import could not be resolved: Why."
     assert missing_imports_line(12) == "12 imports could not be resolved: is the environment installed?"

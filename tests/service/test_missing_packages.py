@@ -12,9 +12,27 @@ from support.services.several import PROGRAM, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-8")]
 
+NO_ENVIRONMENT = "No Python environment was found, so imports of installed packages cannot be resolved."
+
 
 def unresolved(script: Script) -> None:
     """Every line `import NAME` is one that cannot be resolved."""
+    complain(script, {"import": ("reportMissingImports", 'Import "{}" could not be resolved')})
+
+
+def unknown_headers(script: Script) -> None:
+    """No header is found, and no name declared."""
+    kinds = {
+        "#include": ("pp_file_not_found", "'{}' file not found"),
+        "use": ("undeclared_var_use", "Use of undeclared identifier '{}'"),
+        "wrong": ("typecheck", "'{}' is wrong"),
+    }
+    complain(script, kinds)
+    script.on("textDocument/documentSymbol", lambda _: [])
+
+
+def complain(script: Script, kinds: dict[str, tuple[str, str]]) -> None:
+    """Every line that begins with one of these words has an error: its code, and its message about the next word."""
     texts: dict[str, str] = {}
 
     def keep(params: Any) -> None:
@@ -23,11 +41,11 @@ def unresolved(script: Script) -> None:
 
     def diagnostics(params: Any) -> dict[str, Any]:
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
-        names = [line.split()[1] for line in texts[params["textDocument"]["uri"]].splitlines() if "import" in line]
-        message = 'Import "{}" could not be resolved'
+        lines = [line.split() for line in texts[params["textDocument"]["uri"]].splitlines()]
         items = [
-            {"range": place, "severity": 1, "code": "reportMissingImports", "message": message.format(name)}
-            for name in names
+            {"range": place, "severity": 1, "code": code, "message": message.format(words[1])}
+            for words in lines
+            for code, message in (kinds[word] for word in words[:1] if word in kinds)
         ]
         return {"kind": "full", "items": items}
 
@@ -44,7 +62,7 @@ async def test_packages_are_one_line_and_modules_of_the_project_are_errors(tmp_p
         ground.write("own.py", "")
         ground.write("a.py", "import requests\nimport rich.console\n")
         first = await ground.touched("a.py")
-        assert first.text == "2 imports could not be resolved: is the environment installed?"
+        assert first.text == f"2 imports could not be resolved: {NO_ENVIRONMENT}"
         assert first.state is State.PARTIAL
         again = await ground.touched("a.py")
         assert (again.text, again.state) == ("", State.PARTIAL)
@@ -63,7 +81,7 @@ async def test_packages_that_were_missing_before_are_mentioned_only_beside_somet
         ground.write("a.py", "import requests\nimport own.gone\n")
         breaking = (await ground.touched("a.py", only_new=True)).text
         assert 'Import "own.gone" could not be resolved' in breaking
-        assert "1 import could not be resolved: is the environment installed?" in breaking
+        assert f"1 import could not be resolved: {NO_ENVIRONMENT}" in breaking
         ground.write("a.py", "import requests\nimport own.gone\nimport rich\n")
         assert (await ground.touched("a.py", only_new=True)).text.startswith("2 imports could not be resolved")
 
@@ -75,7 +93,25 @@ async def test_a_check_says_what_explains_its_errors(tmp_path: Path) -> None:
         ground.write("a.py", "import requests\n")
         ground.write("b.py", "import rich\n")
         ground.write("clean.py", "x = 1\n")
-        why = "No Python environment was found, so imports of installed packages cannot be resolved. Next: uv sync"
+        why = f"{NO_ENVIRONMENT} Next: uv sync"
         answer = await ground.service.check_files(ground.client, CheckRequest((str(ground.root),)))
         assert answer.meta.warnings == (why,)
         assert (await ground.service.check(ground.client, ("clean.py",))).meta.warnings == ()
+
+
+async def test_without_a_compile_database_that_is_said_once_and_its_errors_are_not_told(tmp_path: Path) -> None:
+    config = {"lsp": {"clangd": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"clangd": unknown_headers}, config) as ground:
+        ground.write("CMakeLists.txt", "")
+        ground.write("a.c", "#include store.h\nuse store_add\n")
+        first = await ground.touched("a.c")
+        assert "no compile_commands.json" in first.text
+        assert first.text.endswith("Next: cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        assert first.state is State.PARTIAL
+        ground.write("a.c", "#include store.h\n#include other.h\nuse store_get\n")
+        again = await ground.touched("a.c")
+        assert (again.text, again.state) == ("", State.PARTIAL)
+        ground.write("a.c", "#include store.h\nwrong type\n")
+        assert "'type' is wrong" in (await ground.touched("a.c")).text
+        ground.write("a.c", "use store_get\n")
+        assert "undeclared identifier 'store_get'" in (await ground.touched("a.c")).text

@@ -35,9 +35,9 @@ def without_missing_imports(
     return SortedImports(tuple(kept), frozenset(packages))
 
 
-def missing_imports_line(count: int) -> str:
+def missing_imports_line(count: int, why: str | None = None) -> str:
     imports = "1 import" if count == 1 else f"{count} imports"
-    return f"{imports} could not be resolved: is the environment installed?"
+    return f"{imports} could not be resolved: {why or 'is the environment installed?'}"
 
 
 def module_of(diagnostic: Diagnostic) -> str | None:

@@ -87,7 +87,8 @@ def no_node_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall | N
 def no_compile_database(folders: Sequence[str], tree: ProjectTree) -> Shortfall | None:
     if any(tree.exists(os.path.join(folder, name)) for folder in folders for name in COMPILE_DATABASES):
         return None
-    what = "There is no compile_commands.json, so the folders of headers and the compiler's flags are unknown."
+    files = "compile_commands.json and no compile_flags.txt"
+    what = f"There is no {files}, so the folders of headers and the compiler's flags are unknown."
     return Shortfall(what, _step(folders, tree, COMPILE_STEPS), hides_uses=True)
 
 

@@ -403,7 +403,7 @@ class Service:
         changes = self._compare(verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
-        notes = (*workspace.config_notes(*changes), *explanations(workspace, verdicts))
+        notes = (*workspace.config_notes(*changes), *map(str, explanations(workspace, verdicts)))
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), notes)
 
     async def check_files(

@@ -27,7 +27,7 @@ from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, KnownFindings, ProjectCheck
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
+from pilotfish.service.diagnostics.missing_packages import SortedChange, explanations, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
@@ -305,11 +305,16 @@ class EditFeedback:
         text = _text(workspace, touch, judged, own, notes)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
-            notes += self._missing_line(client, judged.missing.packages, judged)
+            notes += self._missing_line(client, workspace, judged.missing.packages, judged)
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(client, workspace, judged.edited)
             text = _text(workspace, touch, judged, own, notes)
-        untold = [*_untold(judged.missing.packages), *_older_line(workspace, judged), *_uncompared(workspace, judged)]
+        untold = [
+            *_untold(judged.missing.packages),
+            *_hiding(workspace, judged),
+            *_older_line(workspace, judged),
+            *_uncompared(workspace, judged),
+        ]
         return _feedback(text, judged.edited, changes, judged.others, started, untold)
 
     def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
@@ -317,13 +322,18 @@ class EditFeedback:
         say = judged.limits.no_verdict == "say"
         notes = [*self._notices.take(client, workspace, judged.edited), *_uncompared(workspace, judged)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
-        notes += self._missing_line(client, judged.missing.introduced, judged)
+        notes += self._missing_line(client, workspace, judged.missing.introduced, judged)
+        notes += self._notices.take_lacking(client, _hiding(workspace, judged))
         return notes
 
-    def _missing_line(self, client: ClientSession, packages: frozenset[str], judged: Judged) -> list[str]:
+    def _missing_line(
+        self, client: ClientSession, workspace: Workspace, packages: frozenset[str], judged: Judged
+    ) -> list[str]:
         """A line about all of them when one of these was not mentioned before."""
-        is_first = self._notices.is_first(client, packages)
-        return [missing_imports_line(len(judged.missing.packages))] if is_first else []
+        if not self._notices.is_first(client, packages):
+            return []
+        why = next((str(one) for one in explanations(workspace, judged.edited) if not one.hides_uses), None)
+        return [missing_imports_line(len(judged.missing.packages), why)]
 
     def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict], world: int) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
@@ -397,6 +407,12 @@ def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:
 def _untold(packages: frozenset[str]) -> list[str]:
     """What was found and is not told as an error: the answer is not the whole one then."""
     return [missing_imports_line(len(packages))] if packages else []
+
+
+def _hiding(workspace: Workspace, judged: Judged) -> list[str]:
+    """What is not here and keeps a server from seeing what these files declare for each other."""
+    found = (one for one in explanations(workspace, judged.verdicts) if one.hides_uses)
+    return list(dict.fromkeys(map(str, found)))
 
 
 def _text(

@@ -49,6 +49,11 @@ class Notices:
         said |= unsaid
         return bool(unsaid)
 
+    def take_lacking(self, client: ClientSession, sentences: Sequence[str]) -> tuple[str, ...]:
+        """What a project lacks, without which its files are not judged in full: nothing that they declare counts."""
+        left_out = "Where a header is not found, undeclared names are not told as errors."
+        return _unsaid(self._said_to(client), ((one, f"{left_out} {one}") for one in sentences))
+
     def _said_to(self, client: ClientSession) -> set[str]:
         said = self._said.get(client.id)
         if said is None:

@@ -1,5 +1,6 @@
 """Imports of packages in a project whose environment is not installed: one line, and never a clean answer."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,28 @@ async def test_without_a_compile_database_that_is_said_once_and_its_errors_are_n
         assert "'type' is wrong" in (await ground.touched("a.c")).text
         ground.write("a.c", "use store_get\n")
         assert "undeclared identifier 'store_get'" in (await ground.touched("a.c")).text
+
+
+async def test_an_import_of_a_component_names_the_server_that_is_not_here(tmp_path: Path) -> None:
+    message = "Cannot find module '{}' or its corresponding type declarations."
+    config = {"lsp": {"typescript-native": {"command": [PROGRAM]}}, "feedback": {"noVerdict": "say"}}
+    servers = {"typescript-native": partial(complain, kinds={"import": ("2307", message)})}
+    async with service_on(tmp_path, servers, config) as ground:
+        (ground.root / "src").mkdir()
+        (ground.root / "node_modules/typescript").mkdir(parents=True)
+        ground.write("node_modules/typescript/package.json", '{"version": "7.0.2"}')
+        ground.write("src/App.vue", "")
+        ground.write("src/main.ts", "import ./App.vue\nimport @/App.vue\n")
+        first = await ground.touched("src/main.ts")
+        assert first.text.startswith('.vue files are not checked by vue: LSP server "vue-language-server"')
+        assert first.state is State.PARTIAL
+        ground.write("src/main.ts", "import ./App.vue\nimport ./Gone.vue\nimport ./gone\n")
+        told = (await ground.touched("src/main.ts")).text
+        assert "'./Gone.vue'" in told
+        assert "'./gone'" in told
+        assert "App.vue'" not in told
+        assert "not checked by vue" not in told
+        answer = await ground.service.check_files(ground.client, CheckRequest((str(ground.root),)))
+        (missing,) = [error.message for error in answer.errors if error.server_id == "vue"]
+        assert missing.startswith("1 file was not checked: ")
+        assert len((answer.data or {})["src/main.ts"]) == 2

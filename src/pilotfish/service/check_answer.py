@@ -146,14 +146,14 @@ def merged(
     heard = [answers[path] for path in chosen.files if path in judged]
     unknown = len(chosen.files) - len(answers)
     unread = _unread(root, {path: answers[path] for path in listed if path in refused})
-    told = [error for answer in heard for error in answer.errors if not _is_withheld_companion(error, answer)]
+    told, waiting = _faults(chosen, heard)
     problems = [*told, *unread, *chosen.unreached, *([] if skip_missing else chosen.missing)]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
     if unknown:
         some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
         reasons.insert(0, f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}")
     skipped = [*(error.message for error in chosen.missing if skip_missing), *_without_server(without)]
-    notes = [*(note for answer in heard for note in _notes(answer)), *skipped, *chosen.skipped]
+    notes = [*(note for answer in heard for note in answer.meta.warnings), *waiting, *skipped, *chosen.skipped]
     effort = Effort(
         duration_ms=duration_ms,
         server_hits=sum(answer.meta.server_hits for answer in heard),
@@ -213,14 +213,18 @@ def _is_without_server(answer: DiagnosticsAnswer | None) -> bool:
     return {error.code for error in answer.errors} <= {Code.UNSUPPORTED, Code.SERVER_MISSING, Code.UNTRUSTED}
 
 
+def _faults(chosen: FilesToCheck, heard: Sequence[DiagnosticsAnswer]) -> tuple[list[Error], list[str]]:
+    """Why servers gave no answer about files, and which linters wait for trust."""
+    # The server of files that others import is told with its own files.
+    absent = {why.message for why, _ in chosen.unserved}
+    faults = [(error, answer) for answer in heard for error in answer.errors if error.message not in absent]
+    waiting = [error.message for error, answer in faults if _is_withheld_companion(error, answer)]
+    return [error for error, answer in faults if not _is_withheld_companion(error, answer)], waiting
+
+
 def _is_withheld_companion(error: Error, answer: DiagnosticsAnswer) -> bool:
     """A linter that waits for trust, of a file that its main server has checked."""
     return error.code is Code.UNTRUSTED and answer.meta.server_hits > 0
-
-
-def _notes(answer: DiagnosticsAnswer) -> list[str]:
-    waiting = [error.message for error in answer.errors if _is_withheld_companion(error, answer)]
-    return [*answer.meta.warnings, *waiting]
 
 
 def _is_about_errors(answer: DiagnosticsAnswer) -> bool:

@@ -89,6 +89,10 @@ def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcom
         path = named(verdict.path, workspace.root)
         return _late_key(verdict.path), f"{path} is not checked yet: {outcome.server} has not answered in time."
     kind = os.path.splitext(verdict.path)[1] or os.path.basename(verdict.path)
+    served = workspace.specs[outcome.server].files.extensions
+    if served and kind.startswith(".") and kind not in served:
+        # One that imports files of that server.
+        kind = served[0]
     text = error_of(failure).message.replace("\n", " ")
     if failure.code in WITHOUT_SERVER:
         return f"none {outcome.server} {kind}", f"{kind} files are not checked by {outcome.server}: {text}"

@@ -19,6 +19,7 @@ from pilotfish.pool.plan import Key
 from pilotfish.servers.resolve import ServerChoice
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
+from pilotfish.service.diagnostics.component_imports import without_components
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.texts import Texts
@@ -223,4 +224,4 @@ def _verdict(
     ordered = [outcomes[path, one.spec.id] for one in choice.servers if (path, one.spec.id) in outcomes]
     if choice.missing is not None:
         ordered.append(no_verdict(choice.missing.spec.id, workspace.why_unavailable(choice.missing), 0.0))
-    return FileVerdict(path, text, tuple(ordered))
+    return FileVerdict(path, text, without_components(workspace, path, choice, ordered))

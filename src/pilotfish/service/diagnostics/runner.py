@@ -17,6 +17,7 @@ from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
+from pilotfish.service.diagnostics.component_imports import without_components
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Given, refuse_binary, text_to_send
 from pilotfish.service.use_server import GRACE_SECONDS, Access
@@ -241,7 +242,7 @@ class CheckRunner:
         ordered += [no_verdict(one.spec.id, workspace.why_unavailable(one), 0.0) for one in absent]
         # An edit that came during the check has brought its text, and that is what was judged.
         judged = next((one.judged for one in ordered if one.judged is not None), file.text)
-        return FileVerdict(file.path, judged, tuple(ordered))
+        return FileVerdict(file.path, judged, without_components(workspace, file.path, choice, ordered))
 
     async def _on(
         self,

@@ -207,3 +207,24 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
     folder = {"tools": tools, "workspace": own, None: None}[location]
     assert given.pop("@vue/typescript-plugin", None) == (folder and str(folder.resolve() / "@vue" / "language-server"))
     assert given.keys() == {"pilotfish-affected"}
+
+
+@pytest.mark.proves("TRUST-6")
+@pytest.mark.parametrize(("version", "runs"), [(None, True), ("4.2.19", True), ("5.0.0", False)])
+def test_untrusted_svelte_is_not_judged_by_a_compiler_of_another_major_version(
+    home: Home, version: str | None, runs: bool
+) -> None:
+    tools = home.workspace.parent / "tools" / "node_modules"
+    npm_program(tools, "svelte-language-server", "svelteserver", "0.18.4")
+    if version is not None:
+        (home.workspace / "node_modules" / "svelte").mkdir(parents=True)
+        manifest = home.workspace / "node_modules" / "svelte" / "package.json"
+        manifest.write_text(json.dumps({"version": version}))
+    known = Workspaces(home.places, {**home.environment, "PATH": str(tools / ".bin")}).of(client(home))
+    choice = known.servers_for(AbsPath(str(home.workspace / "App.svelte")))
+    assert [one.spec.id for one in choice.servers] == ["svelte"] * runs
+    if not runs:
+        assert choice.missing is not None
+        failure = known.why_unavailable(choice.missing)
+        assert failure.code is Code.UNTRUSTED
+        assert failure.hint == f"Review what it would run, then allow it: pilotfish trust {home.workspace}"

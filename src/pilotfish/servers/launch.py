@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from pilotfish.config.merge import overlaid
 from pilotfish.protocol.codec import member
 from pilotfish.protocol.wire import Json
+from pilotfish.servers.install import bundles
 from pilotfish.servers.spec import DerivedWatch, LocalSchemas, Restricted, Risk, ServerSpec
 from pilotfish.servers.versions import is_between
 
@@ -42,6 +43,13 @@ class Withheld(Struct, frozen=True):
     """The server may not start here."""
 
     reason: str
+    untested: bool = False
+    """Only this version of it: another one might start."""
+
+
+def may_other_start(spec: ServerSpec, allowed: Allowed | Withheld) -> bool:
+    """Whether the version that `pilotfish install` brings would start where the one that is there does not."""
+    return spec.shown is not None and spec.id in bundles() and (isinstance(allowed, Allowed) or allowed.untested)
 
 
 class Unfilled(Exception):
@@ -64,7 +72,7 @@ def admitted(
     if spec.shown is not None and spec.shown.confined and "files" not in held:
         return Withheld(f"{spec.name} writes files that a project names, nothing here keeps it from that (Landlock)")
     if not spec.rank.named and (doubt := _doubt(spec, version)):
-        return Withheld(f"{doubt}, and this one is not trusted")
+        return Withheld(f"{doubt}, and this one is not trusted", untested=True)
     if spec.restricted is None:
         return Allowed(spec)
     return Allowed(_changed_by(spec.restricted, spec), spec.restricted.reason)

@@ -100,7 +100,7 @@ def root_of(rule: RootRule, search: Search) -> str | None:
     reach = marked[0] if marked else len(search.folders) - 1
     if any(search.has(folder, rule.exclusions) for folder in search.folders[: reach + 1]):
         return None
-    if (rule.required and not marked) or not _fits(rule.requires, search):
+    if (rule.required and not marked) or not fits_npm(rule.requires, search):
         return None
     if rule.strategy is RootStrategy.WORKSPACE or not marked:
         return search.folders[-1]
@@ -123,7 +123,8 @@ def _grouped(rule: RootRule, search: Search, place: int) -> str:
     return package
 
 
-def _fits(requirement: NpmRequirement | None, search: Search) -> bool:
+def fits_npm(requirement: NpmRequirement | None, search: Search) -> bool:
+    """Whether a project has such a package, from the first folder of `search` up."""
     if requirement is None:
         return True
     major = _npm_major(requirement.package, search)

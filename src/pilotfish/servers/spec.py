@@ -241,6 +241,17 @@ class Relay(CatalogueTable, frozen=True):
     """What is not checked where there is no other server."""
 
 
+class NpmRequirement(CatalogueTable, frozen=True):
+    """The server fits only some major versions of a package in the project's `node_modules`.
+
+    A project without the package fits `below`, and does not fit `minimum`.
+    """
+
+    package: Word = field(name="npm")
+    minimum: Positive | None = None
+    below: Positive | None = None
+
+
 class Restricted(CatalogueTable, frozen=True):
     """What makes the server safe in a workspace that is not trusted. `reason` says what is given up."""
 
@@ -252,6 +263,8 @@ class Restricted(CatalogueTable, frozen=True):
     """Without what is given up it does not find every error: its verdict is partial."""
     unchecked: Word | None = None
     """A pattern of what it does not check in a file without it, see `Freshness`."""
+    requires: NpmRequirement | None = None
+    """In other projects it is not started: what it would say without what is given up is wrong there."""
 
 
 class LocalSchemas(CatalogueTable, frozen=True):
@@ -361,17 +374,6 @@ class Inputs(CatalogueTable, frozen=True):
     """Files of the project that name folders with further sources, and the pattern by which: its group is the path."""
     above: Words = ()
     """Files that configure it in each folder above its root, too."""
-
-
-class NpmRequirement(CatalogueTable, frozen=True):
-    """The server fits only some major versions of a package in the project's `node_modules`.
-
-    A project without the package fits `below`, and does not fit `minimum`.
-    """
-
-    package: Word = field(name="npm")
-    minimum: Positive | None = None
-    below: Positive | None = None
 
 
 class DerivedWatch(CatalogueTable, frozen=True):

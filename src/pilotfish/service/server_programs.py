@@ -14,17 +14,19 @@ from pilotfish.config.places import Places
 from pilotfish.config.trust import Trusted
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
 from pilotfish.policy.boundary import Boundary
 from pilotfish.pool.plan import Key
 from pilotfish.servers import launch
 from pilotfish.servers.environment import beside_us, foreign_path, search_path
-from pilotfish.servers.install import bundles, helper_command, install_command, unavailable
+from pilotfish.servers.install import helper_command, install_command, unavailable
 from pilotfish.servers.launch import Allowed, Withheld
 from pilotfish.servers.locate import Gated, Lookup, ProgramFound, ProgramLocation, ProgramMissing, locate, tool_folders
 from pilotfish.servers.resolve import Candidate, ServerChoice
+from pilotfish.servers.roots import Search, fits_npm
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.toolchains import is_empty_proxy, with_toolchain
-from pilotfish.servers.tree import Evidence, looked_at
+from pilotfish.servers.tree import DiskTree, Evidence, looked_at
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.recent import Recent
 from pilotfish.system.confinement import confinable
@@ -134,6 +136,10 @@ class ServerPrograms:
     def admitted(self, spec: ServerSpec, root: AbsPath) -> Allowed | Withheld:
         if self.trusts(root):
             return Allowed(spec)
+        needed = None if spec.restricted is None else spec.restricted.requires
+        if needed is not None and not fits_npm(needed, Search(DiskTree(), ancestors(root, self._boundary.workspace))):
+            # Not kept: packages are installed meanwhile.
+            return Withheld(f"{spec.name} needs the project's own {needed.package}, which is not trusted")
         key = (spec.id, root)
         if key not in self.known.admitted:
             located = self.located(spec, root)
@@ -190,7 +196,7 @@ class ServerPrograms:
             message = unavailable(spec, located, self.install_hint(spec))
             return Unavailable(Code.SERVER_MISSING, message, hint=hint, scene=scene)
         hint = f"Review what it would run, then allow it: {trust}"
-        if spec.shown is not None and spec.id in bundles():
+        if launch.may_other_start(spec, allowed):
             hint = f"Install a version that was tested: pilotfish install {spec.id}. Or allow this one: {trust}"
         if isinstance(allowed, Withheld) and not isinstance(located, Gated):
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)

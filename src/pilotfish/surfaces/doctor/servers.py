@@ -23,8 +23,8 @@ from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.install import bundles, missing_helpers
-from pilotfish.servers.launch import Withheld
+from pilotfish.servers.install import missing_helpers
+from pilotfish.servers.launch import Allowed, Withheld, may_other_start
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Role, ServerSpec
@@ -159,10 +159,12 @@ def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
         return _missing(workspace, spec, located, blank)
     allowed = workspace.admitted(candidate)
     if isinstance(allowed, Withheld):
-        return replace(blank, state="withheld", problem=allowed.reason, advice=_allowing(workspace, spec))
+        return replace(blank, state="withheld", problem=allowed.reason, advice=_allowing(workspace, spec, allowed))
     match located:
         case Gated(path, reason):
-            return replace(blank, state="withheld", path=path, problem=reason, advice=_allowing(workspace, spec))
+            return replace(
+                blank, state="withheld", path=path, problem=reason, advice=_allowing(workspace, spec, allowed)
+            )
         case ProgramFound(path):
             restricted = workspace.restriction(spec, candidate.root)
             incomplete = restricted is not None and restricted.incomplete
@@ -180,9 +182,9 @@ def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, bl
     return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
 
 
-def _allowing(workspace: Workspace, spec: ServerSpec) -> tuple[str, ...]:
+def _allowing(workspace: Workspace, spec: ServerSpec, allowed: Allowed | Withheld) -> tuple[str, ...]:
     """What lets a server run that is there and may not: a version of our own that needs no trust, or trust."""
-    tested = (f"pilotfish install {spec.id}",) if spec.shown is not None and spec.id in bundles() else ()
+    tested = (f"pilotfish install {spec.id}",) if may_other_start(spec, allowed) else ()
     return (*tested, _trust(workspace))
 
 

@@ -141,3 +141,7 @@ async def test_an_import_of_a_component_names_the_server_that_is_not_here(tmp_pa
         (missing,) = [error.message for error in answer.errors if error.server_id == "vue"]
         assert missing.startswith("1 file was not checked: ")
         assert len((answer.data or {})["src/main.ts"]) == 2
+        rows = {one.server_id: one.diagnostics for one in ground.service.status(ground.client).rows}
+        counts = rows["typescript-native"]
+        assert counts is not None
+        assert counts.error == 2

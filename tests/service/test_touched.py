@@ -10,7 +10,7 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.pool.plan import Why
 from pilotfish.service.diagnostics import ledgers
 from support.servers.script import SILENCE, Script
-from support.services.several import BY_LINE, answering, service_on
+from support.services.several import BY_LINE, answering, custom, service_on
 
 pytestmark = pytest.mark.anyio
 
@@ -182,6 +182,15 @@ async def test_what_an_edit_introduced_and_fixed_is_counted_against_the_last_fre
             feedback = await ground.touched(ground.write("a.x", text))
             counts.append((feedback.introduced, feedback.fixed))
     assert counts == [(0, 0), (0, 1), (2, 0), (0, 3)]
+
+
+@pytest.mark.proves("DIAG-8")
+async def test_what_is_never_told_is_not_counted(tmp_path: Path) -> None:
+    config = {"lsp": {"one": custom()}, "feedback": {"includeSeverities": ["warning"]}}
+    async with service_on(tmp_path, {"one": BY_LINE}, config) as ground:
+        await ground.touched(ground.write("a.x", "bad a\n"))
+        feedback = await ground.touched(ground.write("a.x", "bad b\n"))
+    assert (feedback.introduced, feedback.fixed) == (0, 0)
 
 
 @pytest.mark.proves("DIAG-8")

@@ -228,3 +228,4 @@ def test_untrusted_svelte_is_not_judged_by_a_compiler_of_another_major_version(
         failure = known.why_unavailable(choice.missing)
         assert failure.code is Code.UNTRUSTED
         assert failure.hint == f"Review what it would run, then allow it: pilotfish trust {home.workspace}"
+        assert known.shortcomings()["svelte"] == f"{failure.message}. {failure.hint}"

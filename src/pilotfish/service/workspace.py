@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from pilotfish.api.answers import error_of
 from pilotfish.config.effective import ServerConfig
 from pilotfish.config.host_trust import inner_repository
 from pilotfish.config.load import Loaded
@@ -269,7 +270,7 @@ class Workspace:
         if self._programs.known.shortcomings is None:
             candidates = [Candidate(spec, self.root, "") for spec in self.specs.values() if not spec.disabled]
             self._programs.known.shortcomings = {
-                candidate.spec.id: self.why_unavailable(candidate).message
+                candidate.spec.id: error_of(self.why_unavailable(candidate)).message
                 for candidate in candidates
                 if not self._programs.is_available(candidate)
             }

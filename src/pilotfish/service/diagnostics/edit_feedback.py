@@ -298,7 +298,7 @@ class EditFeedback:
         `brought`: what the conversation has brought and was there before the edit. It has fixed only that.
         """
         if touch.kind == "read":
-            return _feedback("", judged.edited, judged.changes, judged.others, started)
+            return _feedback("", judged, judged.changes, started)
         notes = self.notes(judged, client, workspace)
         changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
         own = {path: credited(change, (brought or {}).get(path)) for path, change in changes.items()}
@@ -315,7 +315,7 @@ class EditFeedback:
             *_older_line(workspace, judged),
             *_uncompared(workspace, judged),
         ]
-        return _feedback(text, judged.edited, changes, judged.others, started, untold)
+        return _feedback(text, judged, changes, started, untold)
 
     def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
         """What could not be judged, one line each."""
@@ -443,12 +443,12 @@ def _signatures(edit: _Edit) -> tuple[tuple[str, str], ...]:
 
 def _feedback(
     text: str,
-    edited: Sequence[FileVerdict],
+    judged: Judged,
     changes: Mapping[AbsPath, Comparison],
-    others: BrokenFiles,
     started: float,
     caveats: Sequence[str] = (),
 ) -> Feedback:
+    edited, others, wanted = judged.edited, judged.others, judged.limits.severities
     deltas = [change for change in (*changes.values(), *others.changes.values()) if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in edited}
     effort = _with_others(effort_of(edited, others.verdicts, started), others)
@@ -464,8 +464,8 @@ def _feedback(
         meta.state,
         effort.duration_ms,
         "; ".join(reasons) or meta.reason,
-        introduced=sum(len(change.introduced) for change in deltas),
-        fixed=sum(len(change.fixed) for change in deltas),
+        introduced=sum(one.severity in wanted for change in deltas for one in change.introduced),
+        fixed=sum(one.severity in wanted for change in deltas for one in change.fixed),
         others=_counted(others),
     )
 

@@ -85,6 +85,14 @@ def test_places_in_other_files_are_a_list_and_no_alarm() -> None:
         Applied; what is left is told before you stop.""")
 
 
+def test_several_errors_of_one_call_are_one_place() -> None:
+    found = [diagnostic(MISSING, character=n) for n in (0, 2, 4)]
+    other = with_text(compared("b.py", introduced=found), "greet(1)\n")
+    text = said(compared("a.py"), others=(other,))
+    assert text.startswith("1 place in other files still expects what was changed:\n")
+    assert text.count("OPEN") == 3
+
+
 def test_what_nothing_defines_yet_is_open_and_what_is_wrong_is_an_error() -> None:
     found = [diagnostic('"f" is not defined', code="name"), diagnostic("wrong", character=4, code="type")]
     found.append(diagnostic("a member is missing", character=5, code="type"))

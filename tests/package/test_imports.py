@@ -96,4 +96,4 @@ def test_the_core_works_without_the_packages_beside_it() -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == " ".join(["0", "0", *("3" for _ in beside)])
     assert set(beside) == {"panel", "serve", "service"}
-    assert done.stderr.count("pip install 'pilotfish[all]'") == len(beside)
+    assert done.stderr.count("pip install '.[all]'") == len(beside)

@@ -140,7 +140,9 @@ def _worklist(selection: Selection, form: Form, noun: str) -> str:
 
 def others_list(files: Sequence[Chosen], form: Form, changed: str = "") -> list[str]:
     """The places in other files that a change in flight has left behind; `changed`: what it changed, as it was."""
-    places = sum(len(file.shown) + file.left_out for file in files if file.shown)
+    # Several errors in one line are one place.
+    lines = [{one.diagnostic.range.start.line for one in file.shown} for file in files]
+    places = sum(len(shown) + file.left_out for file, shown in zip(files, lines, strict=True) if shown)
     if not places:
         return []
     place, expect = ("1 place", "expects") if places == 1 else (f"{places} places", "expect")

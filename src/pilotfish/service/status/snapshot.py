@@ -34,12 +34,12 @@ Watched = Callable[[AbsPath], WatchHealth | None]
 """The state of the watcher of a root; None without one."""
 
 
-Checked = Callable[[], Mapping[AbsPath, Sequence[Diagnostic]]]
+LastChecked = Callable[[], Mapping[AbsPath, Sequence[Diagnostic]]]
 """What files had when they were last checked, where they have not changed since."""
 
 
 class Snapshots:
-    def __init__(self, clock: Clock, watched: Watched = lambda _root: None, checked: Checked = dict) -> None:
+    def __init__(self, clock: Clock, watched: Watched = lambda _root: None, checked: LastChecked = dict) -> None:
         self._clock = clock
         self._watched = watched
         self._checked = checked

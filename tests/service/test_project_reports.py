@@ -13,6 +13,7 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
+from pilotfish.system.clock import WallClock
 from support.servers.complaining import complaining
 from support.servers.linker import linker, told, used
 from support.servers.script import Script
@@ -63,7 +64,9 @@ async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_li
     tmp_path: Path, server: str
 ) -> None:
     end = WAYS[server]
-    async with service_on(tmp_path, {server: partial(linker, judges_all=True)}, config(server)) as ground:
+    async with service_on(
+        tmp_path, {server: partial(linker, judges_all=True)}, config(server), clock=WallClock()
+    ) as ground:
         begin(ground, server)
         ground.write(f"lib{end}", "def name1\ndef name2\n")
         ground.write(f"far{end}", "ask 1\nask 7\n")
@@ -83,7 +86,7 @@ async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_
 ) -> None:
     end, silent = WAYS[server], False
     scenario = partial(linker, judges_all=True, holds_back=lambda: silent)
-    async with service_on(tmp_path, {server: scenario}, config(server)) as ground:
+    async with service_on(tmp_path, {server: scenario}, config(server), clock=WallClock()) as ground:
         begin(ground, server)
         ground.write(f"lib{end}", "def name1\n")
         ground.write(f"far{end}", "ask 1\n")
@@ -97,10 +100,32 @@ async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_
         assert (told(after), judged(after)) == ({f"far{end}": ["no name1"]}, "project")
 
 
+async def test_an_account_that_was_given_after_an_edit_says_nothing_of_what_that_broke(
+    tmp_path: Path, server: str
+) -> None:
+    """Also when the first question about the edit was cut off: its effect is in all that the server says since."""
+    end, silent = WAYS[server], False
+    scenario = partial(linker, judges_all=True, holds_back=lambda: silent)
+    async with service_on(tmp_path, {server: scenario}, config(server), clock=WallClock()) as ground:
+        begin(ground, server)
+        ground.write(f"lib{end}", "def name1\n")
+        ground.write(f"near{end}", "import lib\nuse name1\n")
+        before = {f"lib{end}": "def name1\n"}
+        ground.write(f"lib{end}", "def name2\n")
+        ground.write(f"other{end}", "def name9\n")
+        await ground.touched(f"other{end}", before={f"other{end}": "def name8\n"})
+        silent = True
+        with anyio.move_on_after(0.5):
+            await ground.touched(f"lib{end}", before=before)
+        silent = False
+        told_late = await ground.touched(f"lib{end}", before=before)
+        assert told(told_late) == {f"near{end}": ["no name1"]}
+
+
 async def test_with_a_second_server_of_the_files_nobody_says_that_the_project_was_judged(tmp_path: Path) -> None:
     servers = {"ty": partial(linker, judges_all=True), "one": complaining}
     more = {"one": {"command": ["/bin/true"], "extensions": [".py"]}}
-    async with service_on(tmp_path, servers, config("ty", more)) as ground:
+    async with service_on(tmp_path, servers, config("ty", more), clock=WallClock()) as ground:
         begin(ground, "ty")
         ground.write("lib.py", "def name1\n")
         ground.write("near.py", "import lib\nuse name1\n")
@@ -145,7 +170,7 @@ async def test_no_file_is_left_out_that_is_broken_once_the_project_is_said_to_be
 ) -> None:
     chance, end = random.Random(seed), WAYS[server]
     scenario = partial(unreliable, chance=random.Random(seed), trouble=trouble)
-    async with service_on(tmp_path, {server: scenario}, config(server)) as ground:
+    async with service_on(tmp_path, {server: scenario}, config(server), clock=WallClock()) as ground:
         begin(ground, server)
         texts = {f"f{number}{end}": "".join(f"{line(chance)}\n" for _ in range(3)) for number in range(FILES)}
         for name, text in texts.items():
@@ -186,7 +211,7 @@ async def test_what_a_server_says_of_other_files_after_the_first_save_is_no_news
         ledger = ground.service._ledgers.of(session)  # pyright: ignore[reportPrivateUsage]
         with anyio.move_on_after(10):
             # What it says of the project before the edit is learnt in the background.
-            while ledger.looked_at < 0:
+            while ledger.account_at < 0:
                 with anyio.move_on_after(0.1):
                     await session.changed.wait()
         ground.write("lib.py", "def total() -> int:\n    return 1\n\n\ndef added() -> int:\n    return 2\n")

@@ -284,9 +284,7 @@ class Conversations:
     async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
         record = self._record(client)
-        if moment.kind == "prompt" and record.idle:
-            self._unwatched.begin(record)
-        elif moment.waits:
+        if moment.waits:
             await self._unwatched.look(record, workspace)
         await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:

@@ -262,7 +262,7 @@ class ProjectCheck:
             self._words.lost(target.root)
             if search.deleted:
                 await self._runner.tell_deleted(target.root, search.deleted)
-        files, complete = dict.fromkeys(self._spoken_of(target.root)), True
+        files, complete = dict.fromkeys((*self._reports.owed(target), *self._spoken_of(target.root))), True
         for edits in search.changes_since:
             found = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
             files |= dict.fromkeys(found.files)

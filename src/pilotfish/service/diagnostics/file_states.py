@@ -161,6 +161,10 @@ class FileStates:
                 change.affected = frozenset(affected)
                 return
 
+    def has_changed(self, path: AbsPath, world: int) -> bool:
+        """Whether a file was changed after a world, as far as that was noticed."""
+        return self._is_noted(path, world, self.world)
+
     def foreign_since(self, world: int, root: AbsPath, own: Collection[AbsPath]) -> bool:
         """Whether anything but these files was changed in the repository of a root after a world, or may have been."""
         if world < self._forgotten:

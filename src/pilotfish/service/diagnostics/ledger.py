@@ -109,8 +109,8 @@ class Ledger(Struct):
     """The world that it is of, see `FileStates`."""
     account_seconds: float = 0.0
     """How long that took."""
-    looked_at: float = -inf
-    """When the first one was given while nobody waited, until it is used."""
+    account_at: float = -inf
+    """When it was given."""
     owed: dict[AbsPath, FileAccount | None] = field(default_factory=dict[AbsPath, FileAccount | None])
     """Files of which it said something else than before and that have not been judged since, with what it was."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])

@@ -8,7 +8,6 @@ before, or where that takes too long, there is no answer here.
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from math import inf
 
 import anyio
 from msgspec import UNSET, Struct, field
@@ -82,21 +81,24 @@ class ProjectReports:
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
             await ledger.until_in_step(deadline - current_time())
-            is_late, ledger.looked_at = self._is_late(ledger, edited), -inf
+            is_late, world = self._is_late(ledger, edited), self._states.world
             if self._states.foreign_since(ledger.account_world, target.root, edited):
                 # What it said then is of a world that differs by more than these edits.
                 ledger.owed = dict.fromkeys(ledger.owed)
                 is_comparable = False
             else:
                 is_comparable = True
-            ledger.account_world = self._states.world
             found = await self._ask(session, target, edited, deadline)
-            if found is None or (is_late and not ledger.owed):
+            ledger.account_world = world
+            if found is None:
                 return None
             if not is_comparable:
                 found = replace(found, files=dict.fromkeys(found.files))
             for path, before in found.files.items():
                 ledger.owed.setdefault(path, before)
+            if is_late:
+                # What the edits broke may be in what it said before, too: names tell more.
+                return None
             changes = ledger.changes
             # Where something is to be said of a verdict, the check of the file says it.
             limited = (
@@ -138,9 +140,9 @@ class ProjectReports:
             ledger = self._access.ledgers.of(session)
             if ledger.account is None:
                 await ledger.until_in_step(deadline - current_time())
-                ledger.account_world = self._states.world
+                world = self._states.world
                 await self._ask(session, target, [path], deadline)
-                ledger.looked_at = current_time()
+                ledger.account_world = world
             return None
 
         await self._use(client, workspace, target, work, deadline)
@@ -156,12 +158,22 @@ class ProjectReports:
                 if ledger.account is not None and verdict.is_fresh:
                     ledger.account[verdict.path] = said_of(verdict.diagnostics, entry.session.server)
 
+    def owed(self, target: SearchedRoot) -> list[AbsPath]:
+        """Files of a root of which the server said something else, and that have not been checked since."""
+        entries = self._access.pool.entries().items()
+        sessions = [entry.session for key, entry in entries if key.root == target.root and entry.session is not None]
+        return [path for session in sessions for path in self._access.ledgers.of(session).owed]
+
     def _is_late(self, ledger: Ledger, edited: Sequence[AbsPath]) -> bool:
-        """Whether the first account was given when the edit was on disk already: nothing is new since then."""
-        # Of a deleted file only its last text is known, and how old that was.
-        written = [path for path in edited if os.path.exists(path)]
-        ages = [age for path in written if (age := self._access.texts.age(path)) is not None]
-        return bool(ages) and ledger.looked_at > current_time() - max(ages)
+        """Whether the last account was given when one of the edits was on disk already: it may speak of that."""
+        for path in edited:
+            # Of a deleted file only its last text is known, and how old that was.
+            age = self._access.texts.age(path) if os.path.exists(path) else None
+            if age is not None and ledger.account_at > current_time() - age:
+                return True
+            if age is None and ledger.account is not None and not self._states.has_changed(path, ledger.account_world):
+                return True
+        return False
 
     async def _verdicts(
         self, workspace: Workspace, session: Session, found: ProjectChange
@@ -266,7 +278,7 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
         if ledger.changes == changes:
             before, found = ledger.account, _by_path(reports)
             now = {path: said(map(words_of, report.items)) for path, report in found.items()}
-            ledger.account = now
+            ledger.account, ledger.account_at = now, current_time()
             if before is None:
                 # The first one takes longer than any other.
                 return None
@@ -284,6 +296,7 @@ def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange
     if is_done or before is not None:
         # A first account is none before it is whole: what it lacks would be taken for new.
         ledger.account, ledger.account_heard = {**(before or {}), **now}, session.reports.arrivals
+        ledger.account_at = current_time()
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.

@@ -15,6 +15,7 @@ from pilotfish.batch.copies import DiffReader, make_copy
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.system.git import changed_files, committed_content, run_git
+from pilotfish.system.git_state import INDEX, GitMove, brought_by_git, git_state
 from support.daemon.homes import DaemonHome
 from support.daemon.users import ShellUser
 from support.files.canaries import Canary
@@ -89,6 +90,13 @@ def diffed(root: AbsPath, scratch: Path) -> None:
     reader.files("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 2\n+x = 3\n")
 
 
+def brought(root: AbsPath, target: str) -> None:
+    state = git_state(root)
+    assert state is not None
+    move = GitMove(target, "HEAD", frozenset())
+    brought_by_git(GIT, state, move, [AbsPath(f"{root}/{name}") for name in ("a.py", "sub/a.py", "gone.py")])
+
+
 COMMANDS: dict[str, Callable[[AbsPath, Path], object]] = {
     "changes": lambda root, _: changed_files(GIT, root),
     "committed": lambda root, _: committed_content(GIT, AbsPath(f"{root}/a.py")),
@@ -96,6 +104,8 @@ COMMANDS: dict[str, Callable[[AbsPath, Path], object]] = {
     "changes of the submodule": lambda root, _: changed_files(GIT, AbsPath(f"{root}/sub")),
     "copy of a commit": lambda root, scratch: copied(root, scratch / "copy"),
     "diff": lambda root, scratch: diffed(root, scratch / "diffs"),
+    "what git left": lambda root, _: brought(root, INDEX),
+    "what is as in a commit": lambda root, _: brought(root, "HEAD"),
 }
 """Every git of ours."""
 
@@ -104,6 +114,57 @@ COMMANDS: dict[str, Callable[[AbsPath, Path], object]] = {
 def test_nothing_of_a_repository_runs(command: str, trap: Path, ran: Canary, tmp_path: Path) -> None:
     COMMANDS[command](AbsPath(str(trap)), tmp_path)
     assert not ran.was_read()
+
+
+def conditional(top: Path) -> Path:
+    included = top / ".git" / "included"
+    (top / ".git" / "config").rename(included)
+    text = included.read_text().partition("[filter")[0]
+    conditions = (f"gitdir:{top}/", "onbranch:**", "hasconfig:remote.*.url:*")
+    includes = (f'[includeIf "{condition}"]\n\tpath = included\n' for condition in conditions)
+    (top / ".git" / "config").write_text(f'{text.partition("[diff")[0]}[remote "x"]\n\turl = y\n{"".join(includes)}')
+    return top
+
+
+def of_a_worktree(top: Path) -> Path:
+    (top / ".git" / "config").rename(top / ".git" / "config.worktree")
+    (top / ".git" / "config").write_text(
+        "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"
+    )
+    return top
+
+
+def elsewhere(top: Path) -> Path:
+    (top / ".git").rename(top / "hidden")
+    (top / ".git").write_text("gitdir: hidden\n")
+    return top
+
+
+def bare(top: Path) -> Path:
+    """A folder of a worktree that is a repository, as one that was cloned can have: git needs no `.git` for that."""
+    (top / ".git").rename(top / "inner")
+    plain_git(top / "inner", "config", "core.worktree", str(top))
+    return top / "inner"
+
+
+PLACES: dict[str, Callable[[Path], Path]] = {
+    "included on a condition": conditional,
+    "of a worktree": of_a_worktree,
+    "in another folder": elsewhere,
+    "without .git": bare,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_runs_wherever_the_configuration_stands(place: str, trap: Path, ran: Canary) -> None:
+    root = AbsPath(str(PLACES[place](trap)))
+    changed_files(GIT, root)
+    committed_content(GIT, AbsPath(f"{root}/a.py"))
+    run_git(GIT, root, ["diff-files", "--ignore-submodules=all", "--name-only"], {})
+    run_git(GIT, root, ["checkout-index", "--all", "--force", f"--prefix={root}/copy/"], {})
+    assert not ran.was_read()
+    plain_git(Path(root), "diff-index", "HEAD", "--")
+    assert ran.was_read(), "the trap works"
 
 
 @pytest.mark.parametrize("words", [["status"], ["diff-index", "HEAD"]], ids=" ".join)

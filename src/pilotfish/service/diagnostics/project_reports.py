@@ -82,20 +82,15 @@ class ProjectReports:
             ledger = self._access.ledgers.of(session)
             await ledger.until_in_step(deadline - current_time())
             is_late, world = self._is_late(ledger, edited), self._states.world
-            if self._states.foreign_since(ledger.account_world, target.root, edited):
-                # What it said then is of a world that differs by more than these edits.
-                ledger.owed = dict.fromkeys(ledger.owed)
-                is_comparable = False
-            else:
-                is_comparable = True
+            # What it said then may be of a world that differs by more than these edits.
+            is_foreign = self._states.foreign_since(ledger.account_world, target.root, edited)
+            ledger.owed = dict.fromkeys(ledger.owed) if is_foreign else ledger.owed
             found = await self._ask(session, target, edited, deadline)
             ledger.account_world = world
             if found is None:
                 return None
-            if not is_comparable:
-                found = replace(found, files=dict.fromkeys(found.files))
             for path, before in found.files.items():
-                ledger.owed.setdefault(path, before)
+                ledger.owed.setdefault(path, None if is_foreign else before)
             if is_late:
                 # What the edits broke may be in what it said before, too: names tell more.
                 return None

@@ -6,9 +6,10 @@ from typing import Any
 import anyio
 import pytest
 
+from pilotfish.api.answers import State
 from support.servers.script import SILENCE, Script
 from support.services.checks import full
-from support.services.several import BY_LINE, custom, service_on
+from support.services.several import BY_LINE, PROGRAM, custom, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("FMT-8")]
 
@@ -70,3 +71,11 @@ async def test_it_is_mentioned_again_when_there_was_one_in_the_background(tmp_pa
         late[0] = True
         ground.write("a.x", "better\n")
         assert "a.x is not checked yet" in (await ground.touched("a.x")).text
+
+
+async def test_a_verdict_that_is_not_whole_for_want_of_trust_names_the_step(tmp_path: Path) -> None:
+    config = {"lsp": {"svelte": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"svelte": BY_LINE}, config) as ground:
+        feedback = await ground.touched(ground.write("App.svelte", "good\n"))
+    assert (feedback.text, feedback.state) == ("", State.PARTIAL)
+    assert (feedback.reason or "").endswith(f"are not used. To allow it: pilotfish trust {ground.root}")

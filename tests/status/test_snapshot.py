@@ -11,6 +11,7 @@ from pilotfish.api.answers import State
 from pilotfish.api.status import Counts, ServerRow, Snapshot
 from pilotfish.errors import Refused
 from pilotfish.pool.plan import Key, Limits, Slot
+from pilotfish.service.status.reported import reported_diagnostics
 from pilotfish.service.status.snapshot import ORDER, state_of
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
@@ -205,3 +206,18 @@ async def test_what_happened_is_counted(tmp_path: Path) -> None:
     assert (server.checks, server.time_outs, server.diagnostics) == (4, 0, 4)
     assert {one.name: one.count for one in stats.operations} == {"edit": 3, "check": 1}
     assert [one.name for one in stats.checks] == ["toy"]
+
+
+async def test_what_is_said_twice_of_one_line_is_listed_once(tmp_path: Path) -> None:
+    def scenario(script: Script) -> None:
+        answering()(script)
+        places = [{"start": {"line": 0, "character": n}, "end": {"line": 0, "character": n + 1}} for n in (0, 1)]
+        items = [{"range": place, "severity": 1, "message": "wrong"} for place in places]
+        script.on("textDocument/diagnostic", lambda _: {"kind": "full", "items": items})
+
+    async with service_on(tmp_path, {"toy": scenario}) as ground:
+        ground.write("a.x", "bad\n")
+        await ground.touched("a.x")
+        workspace = ground.service.workspaces.of(ground.client)
+        (listed,) = reported_diagnostics(ground.service, workspace).values()
+    assert [(one.line, one.message) for one in listed] == [(1, "wrong")]

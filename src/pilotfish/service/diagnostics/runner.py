@@ -270,7 +270,7 @@ class CheckRunner:
             if behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=behind)
             if less is not None and outcome.is_fresh:
-                outcome = replace(outcome, assumed=True, limited=True, why=f"the workspace is not trusted, so {less}")
+                outcome = replace(outcome, assumed=True, limited=True, why=_untrusted(workspace, less))
             self._ledgers.close_unused(session)
             self._ledgers.keep_habits(session)
             return replace(outcome, incarnation=session.started_at)
@@ -348,6 +348,10 @@ def _note_mentions(session: Session | None, file: FileToSend) -> None:
     """The file may name others that the server has read."""
     if session is not None and session.inputs is not None:
         session.inputs.mention(file.path, file.text)
+
+
+def _untrusted(workspace: Workspace, less: str) -> str:
+    return f"the workspace is not trusted, so {less}. To allow it: pilotfish trust {workspace.root}"
 
 
 def _allowed(workspace: Workspace, candidate: Candidate, *, with_hints: bool) -> tuple[Freshness, str | None]:

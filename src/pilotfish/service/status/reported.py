@@ -55,7 +55,9 @@ def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsP
             for path, diagnostic in _of(entry.session, key.server):
                 if path not in checked:
                     found.setdefault(path, []).append(diagnostic)
-    return {path: tuple(sorted(found[path], key=lambda one: (one.severity, one.line))) for path in sorted(found)}
+    # Two places in one line look alike here.
+    listed = {path: dict.fromkeys(found[path]) for path in sorted(found)}
+    return {path: tuple(sorted(listed[path], key=lambda one: (one.severity, one.line))) for path in listed}
 
 
 def reported_files(service: Service, workspace: Workspace, given: Collection[AbsPath] = ()) -> tuple[AbsPath, ...]:

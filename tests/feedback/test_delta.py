@@ -193,13 +193,23 @@ def test_what_explains_a_message_may_change() -> None:
 
 
 @pytest.mark.proves("DIAG-8")
+def test_which_member_of_a_union_a_message_explains_may_change_unless_its_line_does() -> None:
+    head = "Property 'revoke' does not exist on type 'State'."
+    old = diagnostic(
+        f"{head}\n  Property 'revoke' does not exist on type 'MapState'.", line=3, character=4, code="2339"
+    )
+    new = replace(old, message=f"{head}\n  Property 'revoke' does not exist on type 'SetState'.")
+    assert change(SOURCE, [old], SOURCE, [new])[0] == []
+    edited = SOURCE.replace("foo()", "foo(1)")
+    assert change(SOURCE, [old], edited, [new])[0] == spoken((new,))
+
+
 def test_a_fix_may_be_offered_later() -> None:
     old, new = diagnostic("Unknown type name 'context'"), diagnostic("Unknown type name 'context' (fix available)")
     introduced, older, fixed = change("x\n", [old], "x\n", [new])
     assert (introduced, len(older), fixed) == ([], 1, [])
 
 
-@pytest.mark.proves("DIAG-8")
 def test_which_members_of_a_long_type_are_shown_may_change() -> None:
     words = "'string' can't be used to index type '{ a?: %s; ... 4 more ...; z: 1; }'."
     old, new = diagnostic(words % '"never" | "always"'), diagnostic(words % '"observed"', line=1)

@@ -154,9 +154,9 @@ def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Seq
     message = lasting_words(diagnostic.message)
     same = (message, diagnostic.code, diagnostic.source, diagnostic.severity, diagnostic.server)
     return (
-        # The same message in the same place, of any server: of two servers that agree only one is kept, and not always
-        # the same one.
-        None if line is None else (message, line, start.character),
+        # The same headline in the same place, of any server: of two servers that agree only one is kept, and not always
+        # the same one. What TypeScript explains below it names the member of a union that it has met first.
+        None if line is None else (lasting_words(diagnostic.message.partition("\n")[0]), line, start.character),
         None if line is None else (same, line),
         # About the whole file: it stays at the top whatever is inserted there.
         same if start == Position(0, 0) else None,

@@ -200,7 +200,7 @@ def _source(line: str, column: int) -> list[str]:
     """The line of a finding as it is written; of a long one, the part around the place."""
     code = line.strip()
     behind = column - (len(line) - len(line.lstrip())) - SOURCE_BYTES // 2
-    if behind > 0 and len(code.encode()) > SOURCE_BYTES:
+    if behind > 0 and len(code.encode(errors="replace")) > SOURCE_BYTES:
         code = "…" + code[behind:]
     shown = _within(code, quoted_code, SOURCE_BYTES)
     return [f"| {shown}"] if shown else []

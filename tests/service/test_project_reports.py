@@ -13,6 +13,8 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
+from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.clock import WallClock
 from support.servers.complaining import complaining
 from support.servers.linker import linker, told, used
@@ -120,6 +122,32 @@ async def test_an_account_that_was_given_after_an_edit_says_nothing_of_what_that
         silent = False
         told_late = await ground.touched(f"lib{end}", before=before)
         assert told(told_late) == {f"near{end}": ["no name1"]}
+
+
+async def test_what_a_deletion_broke_is_told_also_when_others_wrote_before_the_file_was_read(
+    tmp_path: Path, server: str
+) -> None:
+    end = WAYS[server]
+    async with service_on(
+        tmp_path, {server: partial(linker, judges_all=True)}, config(server), clock=WallClock()
+    ) as ground:
+        begin(ground, server)
+        ground.write(f"lib{end}", "def name1\n")
+        ground.write(f"far{end}", "ask 1\nask 7\n")
+        await edited(ground, f"other{end}", "def name9\n")
+        states = ground.service.states
+        states.note(ground.client.root, [PathChange(AbsPath(str(ground.root / "written")), Change.CHANGED)])
+        await ground.touched(f"lib{end}", kind="read")
+        (entry,) = ground.service.pool.entries().values()
+        assert entry.session is not None
+        ledger = ground.service._ledgers.of(entry.session)  # pyright: ignore[reportPrivateUsage]
+        with anyio.move_on_after(20):
+            while ledger.account_world < states.world:
+                with anyio.move_on_after(0.1):
+                    await entry.session.changed.wait()
+        (ground.root / f"lib{end}").unlink()
+        gone = await ground.touched(f"lib{end}", kind="patch", before={f"lib{end}": "def name1\n"})
+        assert told(gone) == {f"far{end}": ["no name1"]}
 
 
 async def test_with_a_second_server_of_the_files_nobody_says_that_the_project_was_judged(tmp_path: Path) -> None:

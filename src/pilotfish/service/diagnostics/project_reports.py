@@ -129,11 +129,15 @@ class ProjectReports:
     async def look(
         self, client: ClientSession, workspace: Workspace, target: SearchedRoot, path: AbsPath, deadline: float
     ) -> None:
-        """Learn what the server of a root says of its project now: the next change is compared with it."""
+        """Learn what the server of a root says of its project now: the next change is compared with it.
+
+        Again, too, when anything was changed since it was last asked: after a branch switch and back nobody knows
+        otherwise what a moved or deleted file broke. What it says of edits that are not judged yet counts as late.
+        """
 
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
-            if ledger.account is None:
+            if ledger.account is None or self._states.foreign_since(ledger.account_world, target.root, ()):
                 await ledger.until_in_step(deadline - current_time())
                 world = self._states.world
                 await self._ask(session, target, [path], deadline)

@@ -248,5 +248,10 @@ async def test_what_a_server_says_of_other_files_after_the_first_save_is_no_news
         assert "left_over" not in feedback.text
         ground.write("lib.py", "def sum() -> int:\n    return 1\n")
         broken = await ground.service.touched(Touch(("lib.py",), "edit", only_new=True), ground.client)
+        for _ in range(5):
+            if broken.state is not State.PARTIAL:
+                break
+            # On a busy machine the other file follows.
+            broken = await ground.service.touched(Touch(("lib.py",), "edit", only_new=True), ground.client)
         assert "total" in broken.text
         assert "left_over" not in broken.text

@@ -17,7 +17,7 @@ Judge = Callable[[Mapping[str, str]], Findings]
 """The checker's own command line, on these texts."""
 
 
-STOP_MS, STOPS = 4500.0, 5
+STOP_MS, STOPS = 4500.0, 9
 """A stop that took longer may have been cut off by a busy machine."""
 
 BETWEEN = 10.0
@@ -69,8 +69,8 @@ class Hooks:
         # Before a stop there are five seconds, whatever is configured. A busy machine must not cost an arm anything.
         while heard[-1].milliseconds > STOP_MS and len(heard) < STOPS:
             time.sleep(BETWEEN)
-            self._agent.prompt("Go on.")
-            heard.append(self._agent.stop())
+            # What the stop had no time for is told now, or at the next stop.
+            heard += [self._agent.prompt("Go on."), self._agent.stop()]
         return self._read("\n".join(one.text for one in heard if one.text))
 
     def _read(self, text: str) -> Told:

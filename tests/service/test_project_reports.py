@@ -150,6 +150,25 @@ async def test_what_a_deletion_broke_is_told_also_when_others_wrote_before_the_f
         assert told(gone) == {f"far{end}": ["no name1"]}
 
 
+@pytest.mark.proves("DIAG-8")
+async def test_what_was_told_of_an_edited_file_is_not_told_again_with_the_next_edit(
+    tmp_path: Path, server: str
+) -> None:
+    end = WAYS[server]
+    async with service_on(
+        tmp_path, {server: partial(linker, judges_all=True)}, config(server), clock=WallClock()
+    ) as ground:
+        begin(ground, server)
+        ground.write(f"lib{end}", "def name1\n")
+        await edited(ground, f"near{end}", "def name2\n")
+        broken = await edited(ground, f"near{end}", "def name3\nask 7\n")
+        assert told(broken) == {f"near{end}": ["no name7"]}
+        # Of the states of many files, the least recently used ones go.
+        ground.service.states.drop(lambda path: path.endswith(f"near{end}"))
+        after = await edited(ground, f"lib{end}", "def name4\n")
+        assert told(after) == {}
+
+
 async def test_with_a_second_server_of_the_files_nobody_says_that_the_project_was_judged(tmp_path: Path) -> None:
     servers = {"ty": partial(linker, judges_all=True), "one": complaining}
     more = {"one": {"command": ["/bin/true"], "extensions": [".py"]}}

@@ -186,7 +186,6 @@ class ProjectCheck:
             if led is not None:
                 search.add(workspace, led)
                 await self._judge_waiting(client, workspace, search)
-                self._reports.judged(target, search.found.values())
             else:
                 search.whole = False
                 by_name = await self._affected_by(target, search, broken)
@@ -195,6 +194,7 @@ class ProjectCheck:
                 await self._judge_waiting(client, workspace, search)
                 # What was said of the files that were opened for this is no news.
                 self._runner.spoken_of(target.root)
+            self._reports.judged(target, search.found.values(), edited=search.before)
         self._remember(broken, search.changes)
         if search.is_sound and not search.whole:
             for edits in search.changes_since:

@@ -146,12 +146,14 @@ class ProjectReports:
 
         await self._use(client, workspace, target, work, deadline)
 
-    def judged(self, target: SearchedRoot, verdicts: Iterable[FileVerdict]) -> None:
-        """These files were checked: what the server says of them is known."""
+    def judged(self, target: SearchedRoot, verdicts: Iterable[FileVerdict], *, edited: Iterable[AbsPath]) -> None:
+        """These files were checked, or are looked after by whoever edited them: nothing is owed of them."""
         for key, entry in self._access.pool.entries().items():
             if key.root != target.root or entry.session is None or not entry.usable:
                 continue
             ledger = self._access.ledgers.of(entry.session)
+            for path in edited:
+                ledger.owed.pop(path, None)
             for verdict in verdicts:
                 ledger.owed.pop(verdict.path, None)
                 if ledger.account is not None and verdict.is_fresh:

@@ -28,6 +28,9 @@ SUFFIXES = {
     "rust": (".rs",),
 }
 
+MADE = {"GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
+"""Of every commit, so that a history is the same wherever it is made."""
+
 
 MISTAKES = {
     ".py": "\nno_such_name\n",
@@ -138,7 +141,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _make_repository(root: Path) -> None:
-    variables = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    variables = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, **MADE}
     who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
     for command in (["init", "-q", "-b", "main"], ["add", "-A", "-f"], [*who, "commit", "-q", "-m", "As published"]):
         subprocess.run(["git", "-c", "core.autocrlf=false", *command], cwd=root, env=variables, check=True)

@@ -26,10 +26,7 @@ SERVERS = {"python": "basedpyright", "typescript": "typescript", "go": "gopls"}
 FEWEST, MOST = 2, 12
 """Files of one change."""
 
-MADE = {"GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
-"""Of every commit, so that a history is the same wherever it is made."""
-
-CUT = 3
+CUT = 4
 """Raised when releases are cut into changes in another way."""
 
 COMMON = 8
@@ -154,7 +151,7 @@ def _shown(found: Subject, commit: str, path: str) -> str | None:
 def git(root: Path, *arguments: str) -> str:
     """What git prints, whatever the machine's own settings are."""
     who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "core.autocrlf=false"]
-    variables = {**os.environ, **dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull), **MADE}
+    variables = {**os.environ, **dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull), **corpus.MADE}
     done = subprocess.run(
         ["git", *who, *arguments], cwd=root, env=variables, capture_output=True, text=True, check=False
     )

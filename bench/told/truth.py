@@ -50,7 +50,7 @@ class Problem:
     def key(self) -> tuple[str, str]:
         """What makes two problems of one file the same: edits move them, tsc orders unions and elides as it likes."""
         told = re.sub(r"'[^']* \.\.\.[^']*'", "", self.message.lower())
-        return " ".join(sorted(re.findall(r"[^\W_]+", told))), self.rule
+        return " ".join(sorted(re.findall(r"[^\W_]+|\.\.\.", told))), self.rule
 
     def __str__(self) -> str:
         rule = f" ({self.rule})" if self.rule else ""

@@ -335,6 +335,11 @@ def test_new_is_what_is_there_more_often_than_before_wherever_it_stands() -> Non
     assert {file: len(found) for file, found in new.items()} == {"a": 1, "c": 1}
 
 
+def test_a_type_with_other_parameters_is_another_message() -> None:
+    before, after = findings(problem("a", "`() -> Any` has no x")), findings(problem("a", "`(...) -> Any` has no x"))
+    assert list(truth.difference(before, after)) == ["a"]
+
+
 MESSAGES = st.lists(st.sampled_from("xyz"), max_size=8)
 
 

@@ -4,9 +4,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Moment
+from pilotfish.service.diagnostics.proposals import ProposalRunner
+from pilotfish.service.diagnostics.runner import FileVerdict
 from support.servers.linker import linker, told
 from support.servers.script import Script
 from support.services.several import Ground, service_on
@@ -112,6 +116,33 @@ async def test_what_was_told_is_not_told_again_while_the_other_files_are_awaited
         assert told(await edited(ground, "lib.rb", "def sum\nuse nothing\n")) == {"lib.rb": ["no nothing"]}
         assert told(await edited(ground, "lib.rb", "def sum\nuse nothing\nuse more\n")) == {"lib.rb": ["no more"]}
         assert told(await edited(ground, "lib.rb", "def sum\nuse nothing\nuse more\n\n")) == {}
+
+
+@pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize("after", ["the edit", "the background has given up"])
+async def test_what_could_not_be_compared_in_time_is_not_taken_for_older(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    settings = config(noVerdict="say")
+    async with service_on(tmp_path, {"one": linker}, settings) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+
+        async def nothing(*_arguments: object) -> tuple[FileVerdict, ...]:
+            """The server has not answered for the texts before the edit."""
+            return ()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ProposalRunner, "run", nothing)
+            given_up = anyio.Event()
+            ground.service.conversations.on_late(ground.client, given_up.set)
+            late = await edited(ground, "lib.rb", "def sum\n")
+            assert (told(late), late.state) == ({}, State.PARTIAL)
+            if after != "the edit":
+                await given_up.wait()
+            stop = await ground.service.reached(Moment("stop"), ground.client)
+            assert stop.text == "Not all files that lib.rb may have broken could be checked in time."
+        assert told(await edited(ground, "lib.rb", "def sum\ndef more\n")) == {"a.rb": ["no total"]}
 
 
 async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: Path) -> None:

@@ -130,16 +130,28 @@ class Conversation(Struct):
             debt = replace(debt, before=before, unfinished=unfinished, found=known.found, certain=known.certain)
         self._move(path, Fate.TIME_OVER, debt)
 
-    def found(self, path: AbsPath, found: CheckedText, *, call: int, edited: bool, certain: bool = True) -> None:
+    def found(
+        self,
+        path: AbsPath,
+        found: CheckedText,
+        *,
+        call: int,
+        edited: bool,
+        certain: bool = True,
+        unfinished: str | None = None,
+    ) -> None:
         """The background found something that the conversation has not heard of."""
-        self._move(path, Fate.FOUND, Debt(Standing.LATE, call, edited=edited, found=found, certain=certain))
+        debt = Debt(Standing.LATE, call, edited=edited, unfinished=unfinished, found=found, certain=certain)
+        self._move(path, Fate.FOUND, debt)
 
     def settle(self, path: AbsPath, fate: Fate) -> None:
-        """Nothing more is owed about this file."""
+        """Nothing more is owed about this file; what it broke elsewhere, if that is not known yet, is."""
         known = self.debts.get(path)
         if known is None or (known.standing, fate) not in NEXT:
             return
         self._move(path, fate, known)
+        if known.standing is Standing.LATE and fate is not Fate.JUDGED and known.unfinished is not None:
+            self.owe_others(path, known.unfinished, call=known.call)
 
     def standing(self, standing: Standing) -> dict[AbsPath, Debt]:
         return {path: debt for path, debt in self.debts.items() if debt.standing is standing}

@@ -118,6 +118,8 @@ class LateChecks:
             if state.debts.get(path) != debt:
                 continue
             verdict = verdicts.get(path)
+            # The next event tries again: whatever is in those files, nobody has heard of it.
+            owed = debt.unfinished if judged is not None and judged.others.unchecked else None
             if judged is not None and path in judged.deleted:
                 state.settle(path, Fate.CLEAN)
             elif verdict is not None and verdict.refused is not None:
@@ -129,10 +131,13 @@ class LateChecks:
                 found = untold(now, change, debt.heard)
                 if found:
                     certain = isinstance(change, Delta)
-                    state.found(path, CheckedText(now.text, found), call=debt.call, edited=True, certain=certain)
+                    known = CheckedText(now.text, found)
+                    state.found(path, known, call=debt.call, edited=True, certain=certain, unfinished=owed)
                 else:
                     state.settle(path, Fate.CLEAN)
                     state.judged(path, now, change, edited=True)
+            if owed is not None and path not in state.debts:
+                state.owe_others(path, owed, call=debt.call)
         call = max((debt.call for debt in pending.values()), default=0)
         for verdict in judged.others.verdicts if judged is not None else ():
             change = judged.others.changes.get(verdict.path) if judged is not None else None

@@ -193,7 +193,9 @@ def what_is_left(
             state.judged(path, checked_text(verdict), Delta(there, (), ()), edited=False)
         found = state.remaining(path, checked_text(verdict), wanted)
         state.judged(path, checked_text(verdict), Delta((), (), ()), edited=False)
-        state.settle(path, Fate.TOLD if found else Fate.OVER)
+        if path in state.standing(Standing.LATE):
+            # What is pending by now could not be judged in time, and is owed.
+            state.settle(path, Fate.TOLD if found else Fate.OVER)
         files += [chosen(path, verdict.text, found)] if found else []
     state.told += len(files)
     notes = _unknown_lines(state, now, form, wanted)
@@ -217,10 +219,14 @@ def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Colle
 
 def _unjudged_lines(state: Conversation, form: Form) -> list[str]:
     """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean."""
-    pending = sorted(path for path, debt in state.standing(Standing.PENDING).items() if debt.edited)
-    return [
-        f"{named(path, form.workspace)} was not checked: its servers have not answered in time." for path in pending
-    ]
+    lines = list[str]()
+    for path, debt in sorted(state.standing(Standing.PENDING).items()):
+        name = named(path, form.workspace)
+        if debt.edited and debt.before is None and debt.unfinished is not None:
+            lines.append(f"Not all files that {name} may have broken could be checked in time.")
+        elif debt.edited:
+            lines.append(f"{name} was not checked: its servers have not answered in time.")
+    return lines
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:

@@ -65,10 +65,12 @@ class BrokenFiles(Struct, frozen=True):
     complete: bool = True
     whole: bool = False
     """The servers were asked about their whole projects: all that they say of these is known."""
+    uncompared: int = 0
+    """Of the verdicts, those of which nobody knows what earlier edits broke."""
 
     @property
     def unchecked(self) -> int:
-        return self.candidates - len(self.verdicts)
+        return self.candidates - len(self.verdicts) + self.uncompared
 
 
 class KnownFindings(Struct, frozen=True):
@@ -104,6 +106,8 @@ class _Search:
         self._candidates: set[AbsPath] = {edit.path for edit in edits}
         self._complete = True
         self.whole = True
+        self.uncompared: set[AbsPath] = set()
+        """Files of which it is not known what earlier edits broke in them, because it could not be had in time."""
         self.given: dict[AbsPath, FileVerdict] = {}
         """Verdicts that need no check."""
         self.said: dict[AbsPath, tuple[str, FileAccount]] = {}
@@ -139,9 +143,9 @@ class _Search:
                 self.waiting.append(path)
 
     def result(self) -> BrokenFiles:
-        candidates = len(self.candidates)
-        complete = self._complete and len(self.found) == candidates
-        return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete, whole=self.whole)
+        candidates, uncompared = len(self.candidates), len(self.uncompared & self.found.keys())
+        complete = self._complete and len(self.found) == candidates and not uncompared
+        return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete, self.whole, uncompared)
 
 
 class ProjectCheck:
@@ -344,10 +348,13 @@ class ProjectCheck:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
         first, *earlier = search.changes_since
+        wanted = workspace.config.feedback.severities
         found = await self._compare_with(client, workspace, search, _texts_before(first), judged)
         for edits in earlier:
             since = await self._compare_with(client, workspace, search, _texts_before(edits), judged)
             told = {path: still_there(search.heard.told.get(path), _state(one)) for path, one in judged.items()}
+            sifted = {path: _sorted(workspace, path, change, search.deleted) for path, change in since.items()}
+            search.uncompared |= {path for path, change in sifted.items() if _has_findings(change, wanted)}
             found = {path: in_either(one, since[path], told[path]) for path, one in found.items()}
         return found
 

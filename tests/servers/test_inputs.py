@@ -3,12 +3,13 @@
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import (
     MAX_FILES,
@@ -36,9 +37,9 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def evidence(root: Path, inputs: Inputs) -> InputEvidence:
+def evidence(root: Path, inputs: Inputs, sources: Sequence[str] = ()) -> InputEvidence:
     place = AbsPath(str(root))
-    found = input_evidence(inputs, place, place, (AbsPath(str(root / "site-packages")),))
+    found = input_evidence(inputs, place, place, (AbsPath(str(root / "site-packages")),), sources)
     assert found is not None
     return found
 
@@ -333,24 +334,63 @@ def test_a_file_that_may_have_gone_before_it_was_named_counts(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "comes_or_goes", "holds"),
+    ("path", "change", "holds"),
     [
-        ("deep/pkg/__init__.py", True, False),
-        ("deep/pkg/__init__.py", False, True),
-        ("module.py", True, False),
-        ("package", True, False),
-        ("src/module.py", True, False),
-        ("deep/module.py", True, True),
-        (".cache", True, True),
-        ("no-module.txt", True, True),
+        ("deep/pkg/__init__.py", Change.CREATED, False),
+        ("deep/pkg/__init__.py", Change.CHANGED, True),
+        ("module.py", Change.CREATED, False),
+        ("package", Change.DELETED, False),
+        ("src/module.py", Change.DELETED, False),
+        ("deep/module.py", Change.CREATED, True),
+        (".cache", Change.CREATED, True),
+        ("no-module.txt", Change.CREATED, True),
     ],
 )
 def test_a_module_that_comes_or_goes_counts_for_a_linter_of_imports(
-    tmp_path: Path, path: str, *, comes_or_goes: bool, holds: bool
+    tmp_path: Path, path: str, change: Change, *, holds: bool
 ) -> None:
     found = evidence(tmp_path, load()["ruff"].inputs)
-    found.note(AbsPath(str(tmp_path / path)), comes_or_goes=comes_or_goes)
+    found.note(AbsPath(str(tmp_path / path)), change)
     assert found.holds() is holds
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "holds"),
+    [
+        ("deep/lib.proto", Change.CREATED, False),
+        ("deep/lib.proto", Change.DELETED, True),
+        ("deep/lib.proto", Change.CHANGED, True),
+        ("deep/lib.txt", Change.CREATED, True),
+    ],
+)
+def test_a_file_that_comes_counts_for_a_server_that_remembers_that_it_was_missing(
+    tmp_path: Path, path: str, change: Change, *, holds: bool
+) -> None:
+    found = evidence(tmp_path, inputs_of(load()["buf"]))
+    found.note(AbsPath(str(tmp_path / path)), change)
+    assert found.holds() is holds
+
+
+@pytest.mark.parametrize("stays", [pytest.param(True, id="another source stays"), pytest.param(False, id="none stays")])
+def test_a_source_that_comes_counts_in_a_folder_that_had_lost_its_last_one(tmp_path: Path, *, stays: bool) -> None:
+    write(tmp_path / "lib/README.md", "")
+    if stays:
+        write(tmp_path / "lib/other.go", "")
+    found = evidence(tmp_path, load()["gopls"].inputs, (".go",))
+    found.note(AbsPath(str(tmp_path / "lib/one.go")), Change.DELETED)
+    found.note(AbsPath(str(tmp_path / "lib/two.txt")), Change.CREATED)
+    found.note(AbsPath(str(tmp_path / "new/one.go")), Change.CREATED)
+    assert found.holds()
+    found.note(AbsPath(str(tmp_path / "lib/two.go")), Change.CREATED)
+    assert found.holds() is stays
+
+
+def test_of_more_emptied_folders_than_are_remembered_every_one_counts(tmp_path: Path) -> None:
+    found = evidence(tmp_path, load()["gopls"].inputs, (".go",))
+    for number in range(MAX_FILES + 2):
+        found.note(AbsPath(str(tmp_path / f"lib{number}/one.go")), Change.DELETED)
+    found.note(AbsPath(str(tmp_path / f"lib{MAX_FILES + 1}/one.go")), Change.CREATED)
+    assert not found.holds()
 
 
 @pytest.mark.parametrize("name", sorted(load()))

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library
+from pilotfish.protocol.watching import Change
 from pilotfish.servers.manifests import MAX_COMMENTED_CHARACTERS, json_value, toml_table
 from pilotfish.servers.spec import Environment, Inputs, ServerSpec
 from pilotfish.servers.tree import DOUBT_NANOSECONDS, DiskTree, Sight, sight
@@ -78,6 +79,10 @@ class InputEvidence:
         self._late_outside = inputs.late_libraries
         self._by_time = tuple(sources) if inputs.by_time else ()
         self._presence = inputs.presence
+        self._arrivals = inputs.arrivals
+        self._sources = tuple(sources) if inputs.emptied else ()
+        self._emptied: set[str] = set()
+        """Folders that have lost their last source; more than are counted are as good as all."""
         self._mentions = inputs.mentions
         self._parts: dict[str, frozenset[str]] = {}
         """By folder: the names, perhaps with a star, that sources mention there."""
@@ -96,17 +101,31 @@ class InputEvidence:
             self.changed = next((path for path, seen in self._seen.items() if _differs(path, seen)), None)
         return self.changed is None
 
-    def note(self, path: AbsPath, *, comes_or_goes: bool = False) -> None:
+    def note(self, path: AbsPath, change: Change = Change.CHANGED) -> None:
         """A file that is watched has changed: one that steers the server in a folder below counts, too.
 
         So does a source of an installed package or of another library that the server takes in late, and what
-        `presence` says.
+        `presence`, `arrivals` and `emptied` say.
         """
         if path in self._seen:
             return
         is_late = path.endswith(self._libraries) and self._is_library(path)
-        if self._steers(os.path.basename(path)) or is_late or (comes_or_goes and self._is_present(path)):
+        comes_or_goes = change is not Change.CHANGED and self._is_present(path)
+        if self._steers(os.path.basename(path)) or is_late or comes_or_goes or self._is_lost(path, change):
             self.changed = self.changed or path
+
+    def _is_lost(self, path: AbsPath, change: Change) -> bool:
+        """Whether this has come and the server does not find it."""
+        folder, name = os.path.split(path)
+        is_source, is_full = path.endswith(self._sources), len(self._emptied) > MAX_FILES
+        if change is Change.DELETED and is_source and not is_full and self._is_empty(folder):
+            self._emptied.add(folder)
+        is_back = is_source and (is_full or folder in self._emptied)
+        comes_late = is_back or any(fnmatch.fnmatchcase(name, one) for one in self._arrivals)
+        return change is Change.CREATED and comes_late
+
+    def _is_empty(self, folder: str) -> bool:
+        return not any(name.endswith(self._sources) for name in DiskTree().names(folder))
 
     def mention(self, path: AbsPath, text: str) -> None:
         """A source is to be checked: the files that it names count from now on."""

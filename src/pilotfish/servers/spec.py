@@ -220,8 +220,7 @@ class ProjectScope(CatalogueTable, frozen=True):
     progress: Word | None = None
     """Of `project-push`: the check after a save is over when the progress whose token starts so has ended."""
     starts_with_open: bool = False
-    """Of `project-push`: it judges the open files first, and does not say when it has judged the others. What it says
-    is of the whole project once it has spoken of one that is not open."""
+    """Of `project-push`: it judges the open files first; all are judged once it speaks of one that is not open."""
 
 
 class Relay(CatalogueTable, frozen=True):
@@ -290,8 +289,7 @@ class Shown(CatalogueTable, frozen=True):
     confined: bool = False
     """Whether it was shown only where the system holds it to its files: it writes what a project's file names."""
     commands: tuple[str, ...] = ()
-    """Commands of its code actions that answer with edits and do nothing else. Any other may run the project: gopls
-    runs tests by one."""
+    """Commands of its code actions that only answer with edits: any other may run the project, as one of gopls does."""
 
 
 class Environment(StrEnum):
@@ -368,6 +366,10 @@ class Inputs(CatalogueTable, frozen=True):
     """A pattern of what a source says of files beside it that must be there: its group has their names, with `*`."""
     presence: Words = ()
     """What changes its answers by coming or going: `__init__.py` at any depth, `src/*` for the modules in a folder."""
+    arrivals: Words = ()
+    """Files that it does not find when they come, such as `*.proto`, if it has looked for them in vain before."""
+    emptied: bool = False
+    """It finds no package any more in a folder that has lost its last source, whatever comes there."""
     also_told: Words = ()
     """Names of files besides its own sources whose changes it wants to be told of."""
     folders: TextMap = {}

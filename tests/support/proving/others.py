@@ -28,7 +28,7 @@ async def show_others(row: ProofRow, case: Others, user: User) -> tuple[str, ...
     root = AbsPath(str(user.workspace))
     async with Service(computer(user.environment)).running() as service:
         stage = Stage(row, service, ClientSession("others", root, root), user.workspace)
-        await _clean(stage, case)
+        await _clean(stage, case, "before any edit")
         return await _all_ways(stage, case)
 
 
@@ -45,22 +45,35 @@ async def _all_ways(stage: Stage, case: Others) -> tuple[str, ...]:
             shown.append(way)
     if case.gone:
         first.unlink()
-        await _tells(stage, "deletion", [case.first], case.second, case.gone)
+        shown += await _tells_or_doubts(stage, case, "deletion", [case.first])
         first.write_text(fine)
         await _tells(stage, "the end of deletion", [case.first])
-        shown.append("deletion")
+        await _clean(stage, case, "after a deletion")
     if case.gone and case.moved:
         there = stage.root / case.moved
         there.parent.mkdir(parents=True, exist_ok=True)
         first.rename(there)
-        await _tells(stage, "move", [case.first, case.moved], case.second, case.gone)
+        shown += await _tells_or_doubts(stage, case, "move", [case.first, case.moved])
         there.rename(first)
         await _tells(stage, "the end of move", [case.moved, case.first])
-        shown.append("move")
+        await _clean(stage, case, "after a move")
     return tuple(shown)
 
 
-async def _clean(stage: Stage, case: Others) -> None:
+async def _tells_or_doubts(stage: Stage, case: Others, way: str, paths: Sequence[str]) -> list[str]:
+    """The way, where the error in the second file is told; where that is not sure, the answer may say so instead."""
+    try:
+        await _tells(stage, way, paths, case.second, case.gone)
+    except FreshAndWrong:
+        raise
+    except NotProven:
+        if way not in case.unsure:
+            raise
+        return []
+    return [way]
+
+
+async def _clean(stage: Stage, case: Others, when: str) -> None:
     """Every file is read by the agent and has no error."""
 
     def is_error(one: Diagnostic) -> bool:
@@ -73,7 +86,8 @@ async def _clean(stage: Stage, case: Others) -> None:
             answer = await stage.service.check(stage.client, tuple(names))
     found = [f"{name}: {one.message}" for name, items in (answer.data or {}).items() for one in items if is_error(one)]
     if found or answer.meta.state != "fresh":
-        raise NotProven(f"other files before any edit: {answer.meta.state}: {(found or [answer.meta.reason])[0]}")
+        kind = FreshAndWrong if answer.meta.state == "fresh" else NotProven
+        raise kind(f"other files {when}: {answer.meta.state}: {(found or [answer.meta.reason])[0]}")
     for name in names:
         await stage.service.touched(Touch((name,), "read"), stage.client)
 

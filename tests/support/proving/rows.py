@@ -68,6 +68,8 @@ class Others(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A pattern of an error of the second file without the first; where there is none, the first stays."""
     moved: str = ""
     """Where the first is moved to, which is as good as deleting it; where there is none, it stays."""
+    unsure: tuple[str, ...] = ()
+    """Ways after which the answer need not name the error, if it does not claim to be fresh either."""
 
 
 class Debian(Struct, frozen=True, forbid_unknown_fields=True):

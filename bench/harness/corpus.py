@@ -22,6 +22,7 @@ PINS = Path(__file__).with_name("corpus.toml")
 SUFFIXES = {
     "python": (".py", ".pyi"),
     "typescript": (".ts", ".tsx", ".mts", ".cts"),
+    "vue": (".vue", ".ts"),
     "javascript": (".js", ".cjs", ".mjs"),
     "go": (".go",),
     "c": (".c", ".h"),
@@ -66,11 +67,18 @@ class Project:
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
     """Debian packages, by their digests, that are unpacked into a folder `beside` the project."""
     environment: bool = False
+    node_modules: tuple[str, ...] = ()
+    """Packages of npm that it has installed, always: its checker knows nothing without them."""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether every package that it imports is there."""
+        return self.environment or bool(self.node_modules) or self.registry == "debian"
 
     @property
     def identity(self) -> str:
         """Whatever decides what a copy holds; the truth is kept by it."""
-        parts = [self.package, *self.keep, *self.drop, *self.files.values(), *self.beside]
+        parts = [self.package, *self.keep, *self.drop, *self.files.values(), *self.beside, *self.node_modules]
         return hashlib.sha256(
             "\0".join([*parts, *(self.requirements if self.environment else ())]).encode()
         ).hexdigest()
@@ -117,6 +125,8 @@ def copy(project: Project, target: Path) -> Path:
             symlinks=True,
             copy_function=os.link,
         )
+    if project.node_modules:
+        shutil.copytree(_node_modules(project), root / "node_modules", symlinks=True, copy_function=os.link)
     return root
 
 
@@ -125,7 +135,11 @@ def texts(root: Path, language: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(root.rglob("*")):
         parts = path.relative_to(root).parts
-        if path.suffix not in SUFFIXES[language] or any(part.startswith(".") for part in parts) or not path.is_file():
+        if (
+            path.suffix not in SUFFIXES[language]
+            or any(part.startswith(".") or part == "node_modules" for part in parts)
+            or not path.is_file()
+        ):
             continue
         try:
             text = path.read_bytes().decode()
@@ -195,6 +209,16 @@ def environment(name: str, requirements: Sequence[str]) -> Path:
         return made
 
     return kept("environments", f"{name}-{digest[:8]}", make)
+
+
+def _node_modules(project: Project) -> Path:
+    digest = hashlib.sha256("\n".join(project.node_modules).encode()).hexdigest()
+
+    def make(folder: Path) -> Path:
+        run(["npm", "install", "--silent", "--ignore-scripts", "--prefix", str(folder), *project.node_modules])
+        return folder / "node_modules"
+
+    return kept("environments", f"{_slug(project.package)}-{digest[:8]}", make)
 
 
 def _downloaded(registry: str, package: str, digest: str, folder: Path) -> Path:

@@ -45,6 +45,7 @@ class Server:
     npm: Sequence[str] = ()
     debian: Mapping[str, str] = field(default_factory=dict[str, str])
     started: Sequence[str] = ()
+    beside: Sequence[str] = ()
 
     def filled(self, value: Any, **more: str) -> Any:
         return filled(value, _Places(self.name, more))

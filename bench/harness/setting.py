@@ -59,7 +59,7 @@ class Setting:
         }
 
     def prepare(self) -> Self:
-        """A new user's home, in which this one server is installed."""
+        """A new user's home, in which this server is installed, and those that it needs beside it."""
         spec, server = SERVERS[self.server], self.server.partition("+")[0]
         (self.scratch / "bin").mkdir(parents=True)
         for program in spec.programs():
@@ -67,7 +67,7 @@ class Setting:
         for name, target in spec.filled(spec.installed).items():
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             (self.root / name).symlink_to(target)
-        others: dict[str, Any] = {one: {"disabled": True} for one in load() if one != server}
+        others: dict[str, Any] = {one: {"disabled": True} for one in load() if one not in {server, *spec.beside}}
         if spec.options:
             others[server] = spec.filled(spec.options)
         security = {"trustedProjectRoots": [str(self.root)]} if self.trusted else {}

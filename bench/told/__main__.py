@@ -134,7 +134,7 @@ def watched(
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder / "work")
         own = (path.stem for path in (*root.iterdir(), *root.glob("src/*")))
-        judge = score.Judge(installed=project.environment or project.registry == "debian", own=own)
+        judge = score.Judge(installed=project.is_installed, own=own)
         scratch, config = folder / "scratch", json.loads(chosen.config)
         setting = Setting(
             root, scratch, server, trusted=chosen.trust, config=config, pause=chosen.pause, deadline=chosen.deadline_ms

@@ -69,7 +69,21 @@ def blank_lines(anchor: str) -> Maker:
 def by_braces() -> dict[str, dict[str, Maker]]:
     """The makers of each language of `edits.toml`."""
     rows = tomllib.loads(Path(__file__).with_name("edits.toml").read_text())
-    return {language: _makers(row) for language, row in rows.items()}
+    found = {language: _makers(row) for language, row in rows.items()}
+    return {language: _beside(found, language, row.get("beside", {})) for language, row in rows.items()}
+
+
+def _beside(found: Mapping[str, dict[str, Maker]], language: str, others: Mapping[str, str]) -> dict[str, Maker]:
+    """The kinds of a language, made as another one makes them in files with the suffixes of that."""
+
+    def chosen(kind: str) -> Maker:
+        def maker(source: Source, chance: random.Random) -> Made:
+            of_the_file = found[others.get(Path(source.path).suffix, language)].get(kind)
+            return of_the_file(source, chance) if of_the_file else None
+
+        return maker
+
+    return {kind: chosen(kind) for kind in found[language]}
 
 
 def _makers(row: Mapping[str, Any]) -> dict[str, Maker]:

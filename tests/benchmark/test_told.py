@@ -4,6 +4,7 @@ import ast
 import json
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from harness import corpus
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from told import conversation, edits, figures, report, score, truth
 from told.conversation import Told
 from told.edits import Change, Edit
+from told.makers import Source
 from told.report import Outcome, Run
 from told.subjects import Cost
 from told.truth import Problem, Truth
@@ -203,7 +205,49 @@ int use(void) {
 }
 """,
 }
-PROJECTS = {"python": PYTHON, "typescript": TYPESCRIPT, "go": GO, "c": C}
+NAMED = {"python": PYTHON, "typescript": TYPESCRIPT, "go": GO, "c": C}
+"""Languages whose edits name what others use."""
+COMPONENT = """<template>
+  <Inner :size="weight" @grow="grow()" />
+</template>
+
+<script lang="ts">
+import { helper } from './helper';
+import Inner from './Inner.vue';
+
+export interface Frame {
+  border: number;
+}
+
+export default defineComponent({
+  props: {
+    name: { type: String, required: true },
+  },
+  setup(props) {
+    function holds(count: number) {
+      const doubled = count * 2;
+      return helper(doubled, props.name);
+    }
+    return {
+      holds,
+    };
+  },
+});
+</script>
+"""
+INNER = """<script setup lang="ts">
+const props = defineProps<{
+  size: number;
+}>();
+</script>
+"""
+VUE = {
+    **TYPESCRIPT,
+    "src/Shelf.vue": COMPONENT,
+    "src/Inner.vue": INNER,
+    "src/shelf.ts": "import Shelf, { Frame } from './Shelf.vue';\nexport const held = (a: Frame) => Shelf.holds(a);\n",
+}
+PROJECTS = {**NAMED, "vue": VUE}
 SEEDS = st.integers(0, 10_000)
 BROKEN_ON_PURPOSE = {"syntax"}
 
@@ -262,7 +306,26 @@ def test_every_kind_of_edit_that_a_language_has_can_be_made(language: str, kind:
     assert edit.group == edits.group_of(kind)
 
 
-@pytest.mark.parametrize("language", PROJECTS)
+@pytest.mark.parametrize("kind", edits.MAKERS["vue"])
+def test_each_file_of_a_project_of_components_is_edited_as_its_own_language(kind: str) -> None:
+    components = {path: text for path, text in VUE.items() if path.endswith(".vue")}
+    modules = {path: text for path, text in VUE.items() if not path.endswith(".vue")}
+    own = [edits.MAKERS["vue"][kind](source, Random(1)) for source in sources(VUE, components)]
+    assert any(own)
+    for source in sources(VUE, modules):
+        other = edits.MAKERS["typescript"].get(kind)
+        assert edits.MAKERS["vue"][kind](source, Random(1)) == (other(source, Random(1)) if other else None)
+
+
+def sources(texts: dict[str, str], these: dict[str, str]) -> list[Source]:
+    others = {path: [text for other, text in texts.items() if other != path] for path in these}
+    return [
+        Source(path, text, lambda name, path=path: any(name in edits.words(one) for one in others[path]))
+        for path, text in these.items()
+    ]
+
+
+@pytest.mark.parametrize("language", NAMED)
 @pytest.mark.parametrize("kind", ["rename-export", "new-parameter", "rename-member", "remove-export"])
 def test_what_is_meant_to_break_others_changes_a_name_that_others_use(language: str, kind: str) -> None:
     for seed in range(8):

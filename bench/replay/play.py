@@ -4,6 +4,7 @@ import html
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -268,6 +269,11 @@ class Player:
         own = None if listener.installed else listener.own
         left = left_by(change, first.before, true[-1].after, own)
         heard = agent.stop()
+        if heard.text and not score.said(heard.text, str(self._setting.root)).findings:
+            # It has only heard that not everything could be checked in time: it goes on, and stops again.
+            time.sleep(self._setting.pause)
+            more = agent.stop(again=True)
+            heard = Heard(f"{heard.text}\n{more.text}", heard.milliseconds + more.milliseconds, more.error)
         outcome = listener.heard(len(steps), None, Truth(true[-1].after, true[-1].after, {}), heard)
         said = score.said(heard.text, str(self._setting.root))
         right, rest = score.matched(said.findings, [one for several in left.values() for one in several])

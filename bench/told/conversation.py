@@ -97,8 +97,9 @@ class Conversation:
         """A command of the shell, in the project."""
         return self._batch([Call("Bash", {"command": line, "description": "Run a command"}, lambda: self._shell(line))])
 
-    def stop(self) -> Heard:
-        return self._send("Stop", stop_hook_active=False)
+    def stop(self, *, again: bool = False) -> Heard:
+        """`again`: after it was told something at its last stop."""
+        return self._send("Stop", stop_hook_active=again)
 
     def end(self) -> None:
         self._send("SessionEnd", reason="other")

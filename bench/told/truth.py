@@ -52,6 +52,11 @@ class Problem:
         told = re.sub(r"'[^']* \.\.\.[^']*'", "", self.message.lower())
         return " ".join(sorted(re.findall(r"[^\W_]+|\.\.\.", told))), self.rule
 
+    @property
+    def place(self) -> tuple[int, int, str, str]:
+        headline = self.message.partition("\n")[0]
+        return self.line, self.column, self.rule, " ".join(sorted(re.findall(r"[^\W_]+|\.\.\.", headline.lower())))
+
     def __str__(self) -> str:
         rule = f" ({self.rule})" if self.rule else ""
         return f"{self.file}:{self.line}:{self.column} {self.severity}: {one_line(self.message)}{rule}"
@@ -71,13 +76,21 @@ class Truth:
 
 
 def difference(before: Findings, after: Findings) -> dict[str, tuple[Problem, ...]]:
-    """By file, what is in `after` and was not in `before`, each as often as it is more often there."""
+    """By file, what is in `after` and was not in `before`, each as often as it is more often there.
+
+    What explains an error below its headline names the member of a union that the checker has met first: in the same
+    place it is the same error.
+    """
     found: dict[str, tuple[Problem, ...]] = {}
     for file, problems in after.items():
+        places = {problem.place: problem.key for problem in before.get(file, ())}
         known = Counter(problem.key for problem in before.get(file, ()))
+        known -= Counter(places[problem.place] for problem in problems if problem.place in places)
         fresh = list[Problem]()
         # Of several that are alike, the last ones count as new, whichever those are.
         for problem in problems:
+            if problem.place in places:
+                continue
             if known[problem.key]:
                 known[problem.key] -= 1
             else:

@@ -403,6 +403,12 @@ def test_a_type_with_other_parameters_is_another_message() -> None:
     assert list(truth.difference(before, after)) == ["a"]
 
 
+def test_an_error_is_the_same_in_its_place_however_it_is_explained() -> None:
+    before, after = findings(problem("a", "no\n since x", 4)), findings(problem("a", "no\n since y", 4))
+    assert truth.difference(before, after) == {}
+    assert list(truth.difference(before, findings(problem("a", "no\n since y", 5)))) == ["a"]
+
+
 MESSAGES = st.lists(st.sampled_from("xyz"), max_size=8)
 
 

@@ -195,7 +195,9 @@ def same(told: Problem, true: Problem) -> bool:
     one, other = letters(told.message.rstrip("….")), letters(true.message)
     if one == other or (one and told.key[0] == true.key[0]):
         return True
-    shorter, longer = sorted((one, other), key=len)
+    # How it is explained below its headline depends on what the checker has met first.
+    headline, _, explained = true.message.partition("\n")
+    shorter, longer = sorted((one, letters(headline) if explained else other), key=len)
     return len(shorter) >= LEAST_LETTERS and longer.startswith(shorter)
 
 

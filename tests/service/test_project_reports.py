@@ -14,6 +14,7 @@ import pytest
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
 from pilotfish.model import AbsPath
+from pilotfish.pool.plan import Why
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.clock import WallClock
 from support.servers.complaining import complaining
@@ -148,6 +149,30 @@ async def test_what_a_deletion_broke_is_told_also_when_others_wrote_before_the_f
         (ground.root / f"lib{end}").unlink()
         gone = await ground.touched(f"lib{end}", kind="patch", before={f"lib{end}": "def name1\n"})
         assert told(gone) == {f"far{end}": ["no name1"]}
+
+
+async def test_what_a_deletion_broke_is_told_by_the_next_process_too_and_after_an_edit_that_mattered_to_nobody(
+    tmp_path: Path,
+) -> None:
+    """A file that is moved may end a server, and comments are written all the time."""
+    async with service_on(
+        tmp_path, {"ty": partial(linker, judges_all=True)}, config("ty"), clock=WallClock()
+    ) as ground:
+        begin(ground, "ty")
+        ground.write("lib.py", "def name1\n")
+        ground.write("far.py", "ask 1\nask 7\n")
+        await edited(ground, "other.py", "def name9\n")
+        await edited(ground, "other.py", "def name9\ndef name8\n")
+        assert told(await edited(ground, "other.py", "def name9\ndef name8  # of old\n")) == {}
+        (entry,) = ground.service.pool.entries().values()
+        assert entry.session is not None
+        before = entry.session
+        entry.stop(Why.INPUTS)
+        (ground.root / "lib.py").unlink()
+        gone = await ground.touched("lib.py", kind="patch", before={"lib.py": "def name1\n"})
+        assert told(gone) == {"far.py": ["no name1"]}
+        (entry,) = ground.service.pool.entries().values()
+        assert entry.session is not before
 
 
 @pytest.mark.proves("DIAG-8")

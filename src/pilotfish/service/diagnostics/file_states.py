@@ -165,12 +165,9 @@ class FileStates:
         """Whether a file was changed after a world, as far as that was noticed."""
         return self._is_noted(path, world, self.world)
 
-    def foreign_since(self, world: int, root: AbsPath, own: Collection[AbsPath]) -> bool:
-        """Whether anything but these files was changed in the repository of a root after a world, or may have been."""
-        if world < self._forgotten:
-            return True
-        changes = [one for one in self._since(world) if is_inside(root, one.scope)]
-        return any(not one.paths or not one.paths <= set(own) for one in changes)
+    def has_any_changed(self, root: AbsPath, world: int) -> bool:
+        """Whether anything was changed in the repository of a root after a world, or may have been."""
+        return world < self._forgotten or any(is_inside(root, one.scope) for one in self._since(world))
 
     def _since(self, world: int) -> Iterable[_Change]:
         start = bisect_right(self._changes, world, key=lambda change: change.number)

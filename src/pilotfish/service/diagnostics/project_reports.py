@@ -17,6 +17,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.project_account import Account, FileAccount, changed_files, said, said_of
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.codec import Malformed, decode_items, items
 from pilotfish.protocol.diagnostics import Report, diagnostics_of, words_of
@@ -32,6 +33,7 @@ from pilotfish.service.diagnostics.ledger import Ledger
 from pilotfish.service.diagnostics.on_demand import COMMAND
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.diagnostics.searched_roots import SearchedRoot
+from pilotfish.service.recent import Recent
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -45,6 +47,9 @@ MAX_ACCOUNT_SECONDS = 1.0
 
 MAX_FIRST = 30
 """Files of which a server that was never listened to has spoken; after more, it told what it found at its start."""
+
+MAX_LAST = 32
+"""Servers whose last account is kept for the next process of the same root."""
 
 PULL = "workspace/diagnostic"
 LED = {ScopeKind.PROJECT_PULL, ScopeKind.PROJECT_COMMAND, ScopeKind.PROJECT_PUSH}
@@ -67,6 +72,8 @@ class ProjectReports:
     def __init__(self, access: Access, states: FileStates) -> None:
         self._access = access
         self._states = states
+        self._last: Recent[tuple[str, AbsPath], Ledger] = Recent(MAX_LAST)
+        """By server and root: where the last account was written down, for the next process of it."""
 
     async def changed(
         self,
@@ -79,18 +86,16 @@ class ProjectReports:
         """What the server of a root says of its project otherwise than before; None where nobody knows."""
 
         async def work(session: Session) -> ProjectChange | None:
-            ledger = self._access.ledgers.of(session)
+            ledger = self._ledger(session, target)
             await ledger.until_in_step(deadline - current_time())
             is_late, world = self._is_late(ledger, edited), self._states.world
-            # What it said then may be of a world that differs by more than these edits.
-            is_foreign = self._states.foreign_since(ledger.account_world, target.root, edited)
-            ledger.owed = dict.fromkeys(ledger.owed) if is_foreign else ledger.owed
             found = await self._ask(session, target, edited, deadline)
+            if found is not None:
+                ledger.owed = {**found.files, **ledger.owed}
+            ledger.owed = {path: self._comparable(ledger, path, edited) for path in ledger.owed}
             ledger.account_world = world
             if found is None:
                 return None
-            for path, before in found.files.items():
-                ledger.owed.setdefault(path, None if is_foreign else before)
             if is_late:
                 # What the edits broke may be in what it said before, too: names tell more.
                 return None
@@ -136,8 +141,8 @@ class ProjectReports:
         """
 
         async def work(session: Session) -> ProjectChange | None:
-            ledger = self._access.ledgers.of(session)
-            if ledger.account is None or self._states.foreign_since(ledger.account_world, target.root, ()):
+            ledger = self._ledger(session, target)
+            if ledger.account is None or self._states.has_any_changed(target.root, ledger.account_world):
                 await ledger.until_in_step(deadline - current_time())
                 world = self._states.world
                 await self._ask(session, target, [path], deadline)
@@ -164,6 +169,24 @@ class ProjectReports:
         entries = self._access.pool.entries().items()
         sessions = [entry.session for key, entry in entries if key.root == target.root and entry.session is not None]
         return [path for session in sessions for path in self._access.ledgers.of(session).owed]
+
+    def _ledger(self, session: Session, target: SearchedRoot) -> Ledger:
+        """The ledger of a session. A new process is compared with what the one before it said, where both are asked:
+        a file that was moved may end a server, and what the move broke is to be told all the same."""
+        ledger, key = self._access.ledgers.of(session), (session.server, target.root)
+        last = self._last.get(key)
+        if last is not None and ledger.account is None and target.servers[0].spec.scope.kind is ScopeKind.PROJECT_PULL:
+            ledger.account, ledger.account_at, ledger.account_world = last.account, last.account_at, last.account_world
+            ledger.owed = {**last.owed}
+        self._last.put(key, ledger)
+        return ledger
+
+    def _comparable(self, ledger: Ledger, path: AbsPath, edited: Sequence[AbsPath]) -> FileAccount | None:
+        """What the server said of a file, if its world differs from the present one by these edits alone."""
+        changed = self._states.changed_since(ledger.account_world, path)
+        # A folder comes and goes with what is in it.
+        others = [one for one in changed or () if not any(is_inside(own, one) for own in edited)]
+        return None if changed is None or others else ledger.owed[path]
 
     def _is_late(self, ledger: Ledger, edited: Sequence[AbsPath]) -> bool:
         """Whether the last account was given when one of the edits was on disk already: it may speak of that."""

@@ -177,3 +177,13 @@ def test_a_malformed_status_changes_nothing(params: object) -> None:
     readiness = Readiness()
     readiness.status(raw(params))
     assert (readiness.health, readiness.quiescent) == (None, None)
+
+
+def test_a_server_with_a_word_of_its_own_for_it_is_busy_until_that_has_come() -> None:
+    readiness = Readiness("workspace/projectInitializationComplete")
+    assert readiness.busy
+    assert not readiness.heard("window/_roslyn_showToast")
+    assert readiness.busy
+    assert readiness.heard("workspace/projectInitializationComplete")
+    assert not readiness.busy
+    assert Readiness().quiescent is None

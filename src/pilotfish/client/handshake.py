@@ -49,6 +49,8 @@ class SessionOptions(Struct, frozen=True):
     """It looks at the files that its open documents depend on only after a `didSave`."""
     cancels_on_change: bool = False
     """It answers that a question was cancelled when it means that a document changed meanwhile."""
+    loaded_by: str | None = None
+    """The notification of its own by which it says that it has loaded its project."""
     on_demand: OnDemand | None = None
     """The command by which it is asked what the protocol has no request for."""
     death_signs: tuple[str, ...] = ()

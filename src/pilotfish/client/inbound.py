@@ -87,6 +87,8 @@ def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
     """Take in one notification; False when it is malformed. Unknown ones are ignored, as the specification says."""
     handler = NOTIFICATIONS.get(method)
     if handler is None:
+        if inbox.readiness.heard(method):
+            inbox.on_change(None)
         return True
     try:
         handler(inbox, params)

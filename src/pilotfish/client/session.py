@@ -99,7 +99,7 @@ class Session:
         self.request_seconds = options.request_seconds
         self.capabilities = Capabilities()
         self.reports = Reports()
-        self.readiness = Readiness()
+        self.readiness = Readiness(options.loaded_by)
         self.changed = Pulse()
         """Notified whenever a document is opened, or a message may have changed what is known: diagnostics, progress,
         registrations, the end."""

@@ -29,11 +29,13 @@ with rust-analyzer, 80 to 100 ms lie between."""
 class Readiness:
     """What one server has said about its own work."""
 
-    def __init__(self) -> None:
+    def __init__(self, loaded_by: str | None = None) -> None:
+        """`loaded_by`: the notification by which it says that it has loaded its project."""
+        self._loaded_by = loaded_by
         self._running: dict[int | str, str] = {}
         """The titles of work that has begun and not ended, by its token."""
-        self.quiescent: bool | None = None
-        """What `experimental/serverStatus` last said; None for a server that never says."""
+        self.quiescent: bool | None = None if loaded_by is None else False
+        """What it last said, by `experimental/serverStatus` or in its own way; None for a server that never says."""
         self.health: str | None = None
         """`ok`, `warning` or `error`: whether it can work, as `experimental/serverStatus` last said."""
         self.complaint: str | None = None
@@ -134,6 +136,12 @@ class Readiness:
         if not crossed and len(self._begun) < MAX_TOKENS:
             self._begun.add(token)
             self._done.discard(token)
+
+    def heard(self, method: str) -> bool:
+        """Whether this notification, which is no standard one, says that the project is loaded."""
+        is_loaded = method == self._loaded_by
+        self.quiescent = True if is_loaded else self.quiescent
+        return is_loaded
 
     def status(self, params: Raw) -> None:
         """Take in `experimental/serverStatus`."""

@@ -144,9 +144,10 @@ class Freshness(CatalogueTable, frozen=True):
 
     pull: PullSupport | None = None
     unopened_pull: bool = False
-    """A pull for a file that is not open is answered with what the file has on disk. Others answer with nothing, as if
-    it were clean."""
+    """A pull for a file that is not open is answered by the disk; others answer with nothing, as if it were clean."""
     phases: Phases = Phases.UNKNOWN
+    loaded_by: Word | None = None
+    """A notification of its own by which it becomes quiescent: it has loaded its project."""
     ask_first: Word | None = None
     """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
     barrier: Word | None = None
@@ -154,8 +155,7 @@ class Freshness(CatalogueTable, frozen=True):
     waits_for_work: bool = True
     """False: its diagnostics do not wait for the work that it tells of, not even for that at its start."""
     names_versions: bool = False
-    """It names the version of what it publishes of an open file that has changed. A list without one is of the file as
-    it was opened, or as it is on disk."""
+    """It names the version of an open file that has changed: a list without one is of the disk, or as it was opened."""
     publishes_unchanged: bool | None = None
     """False: an edit that changes no diagnostic is followed by silence."""
     debounce_ms: Positive | None = None

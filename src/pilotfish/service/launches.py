@@ -164,6 +164,7 @@ class Launches:
             watches_packages=sources_in(self._watched_packages(spec, root, python), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             cancels_on_change=spec.freshness.cancels_on_change,
+            loaded_by=spec.freshness.loaded_by,
             on_demand=spec.freshness.on_demand,
             death_signs=spec.death_signs,
             announcements=spec.announcements,

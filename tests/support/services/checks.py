@@ -98,8 +98,9 @@ class Bench:
 async def bench(
     freshness: Freshness | None = None, inputs: InputEvidence | None = None, **capabilities: Any
 ) -> AsyncGenerator[Bench]:
-    async with session_on(server_with(**capabilities), inputs=inputs) as (session, server):
-        yield Bench(session, server, freshness or Freshness(), Ledger())
+    known = freshness or Freshness()
+    async with session_on(server_with(**capabilities), inputs=inputs, loaded_by=known.loaded_by) as (session, server):
+        yield Bench(session, server, known, Ledger())
 
 
 @asynccontextmanager

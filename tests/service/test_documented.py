@@ -89,7 +89,11 @@ async def test_roslyn_that_asks_for_a_restore_is_answered_and_goes_on() -> None:
 async def test_a_server_that_loads_its_project_is_believed_when_it_has(server: str, title: str) -> None:
     async with bench(load()[server].freshness, **PULLED) as ground:
         found = [full()]
-        ground.answers(PULL, lambda _params: found[-1])
+
+        def pulled(_params: Any) -> Any:
+            return found[-1]
+
+        ground.answers(PULL, pulled)
         await ground.server.answered(ground.server.ask("window/workDoneProgress/create", {"token": TOKEN}))
         progress(ground, "begin", title)
 

@@ -93,18 +93,30 @@ def test_several_errors_of_one_call_are_one_place() -> None:
     assert text.count("OPEN") == 3
 
 
-def test_what_nothing_defines_yet_is_open_and_what_is_wrong_is_an_error() -> None:
+def test_what_nothing_defines_yet_is_open_and_so_is_what_may_follow_from_it() -> None:
     found = [diagnostic('"f" is not defined', code="name"), diagnostic("wrong", character=4, code="type")]
     found.append(diagnostic("a member is missing", character=5, code="type"))
-    text = said(with_text(compared("a.py", introduced=found), "f(x)\n"), form=replace(FORM, stops=False))
+    # No other edit mends these.
+    found += [diagnostic("no end", character=6, code="syntax-1"), diagnostic("no bracket", character=7, code=None)]
+    form = replace(FORM, stops=False, syntax={found[0].server: ["syntax-?"]})
+    text = said(with_text(compared("a.py", introduced=found), "f(x)\n"), form=form)
     assert text == dedent("""\
         <diagnostics file="a.py">
         OPEN [1:1] not defined yet: "f" is not defined (name)
-        ERROR [1:5] wrong (type)
+        OPEN [1:5] wrong (type)
         OPEN [1:6] not defined yet: a member is missing (type)
+        ERROR [1:7] no end (syntax-1)
+        ERROR [1:8] no bracket
         | f(x)
         </diagnostics>
         The edit was applied.""")
+
+
+def test_what_is_wrong_among_things_that_exist_is_an_error() -> None:
+    found = [diagnostic("wrong", character=4, code="type")]
+    older = [diagnostic('"f" is not defined', code="name")]
+    text = said(with_text(compared("a.py", introduced=found, older=older), "f(x)\n"))
+    assert "ERROR [1:5] wrong (type)" in text
 
 
 @pytest.mark.parametrize(

@@ -452,7 +452,6 @@ class ServerSpec(CatalogueTable, frozen=True):
     """For styles, markup, scripts and build files alone: missed only in a project without another language."""
     rank: Rank = Rank()
     risk: Risk = Risk.RUNS_PROJECT_CODE
-    """Unless we know better."""
     restricted: Restricted | None = None
     local_schemas: LocalSchemas | None = None
     connects: bool = False
@@ -460,13 +459,14 @@ class ServerSpec(CatalogueTable, frozen=True):
     announcements: Words = ()
     """Notifications without parameters, sent after `initialized`."""
     shown: Shown | None = None
-    """None: nobody has shown that it runs nothing of an untrusted project."""
     freshness: Freshness = Freshness()
     scope: ProjectScope = ProjectScope()
     imports: Imports = Imports()
     undefined: Words = ()
     """Codes of diagnostics about a name, attribute or parameter that nothing defines: in the middle of a change it may
     come with the next edit. Where the code is a general one, words of the message, with a blank in them."""
+    syntax: Words = ()
+    """Patterns of codes of syntax errors, which no edit of another file mends; one without a code counts as such."""
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
     reads: Words = ()

@@ -439,6 +439,12 @@ def test_only_what_the_edit_introduced_is_shown_and_the_rest_is_counted() -> Non
         2 errors were fixed.""")
 
 
+@pytest.mark.proves("DIAG-8", "FMT-6")
+def test_older_errors_are_those_of_the_edited_file_where_another_one_was_named_last() -> None:
+    edited, other = compared("a.py", older=errors(2)), compared("b.py", introduced=errors(1))
+    assert said([edited], [other], limits=ONLY_NEW).endswith("\n2 older errors in a.py are not shown.")
+
+
 @pytest.mark.proves("DIAG-8", "FMT-8")
 @pytest.mark.parametrize(
     "change",

@@ -206,8 +206,17 @@ def test_only_what_the_conversation_brought_counts_as_fixed() -> None:
     mine, old = diagnostic("redefinition from line 3", line=4), diagnostic("older")
     change = Delta((), (), (old, replace(mine, message="redefinition from line 9"), mine))
     brought = CheckedText("text", (mine,))
-    assert credited(change, brought) == Delta((), (), (replace(mine, message="redefinition from line 9"),))
-    assert credited(change, None) == Delta((), (), ())
+    assert credited(change, brought, only_new=True) == Delta(
+        (), (), (replace(mine, message="redefinition from line 9"),)
+    )
+    assert credited(change, None, only_new=True) == Delta((), (), ())
+
+
+def test_what_the_conversation_brought_and_was_told_of_is_not_older_than_its_edits() -> None:
+    mine, old = diagnostic("mine", line=4), diagnostic("older")
+    change, brought = Delta((), (old, mine), ()), CheckedText("text", (mine,))
+    assert credited(change, brought, only_new=True) == Delta((), (old,), ())
+    assert credited(change, brought, only_new=False) == change, "all errors are shown each time"
 
 
 def test_what_was_found_late_in_other_files_is_on_the_same_list() -> None:

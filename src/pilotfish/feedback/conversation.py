@@ -257,17 +257,26 @@ def still_there(known: CheckedText | None, now: CheckedText) -> tuple[Diagnostic
     return change.older if isinstance(change, Delta) else ()
 
 
-def credited(change: Comparison, brought: CheckedText | None) -> Comparison:
-    """A change that counts as fixed only what the conversation itself had brought."""
+def credited(change: Comparison, brought: CheckedText | None, *, only_new: bool) -> Comparison:
+    """A change that counts as fixed only what the conversation itself had brought.
+
+    `only_new`: nor is what it brought, and was told of, older than its edits.
+    """
     if not isinstance(change, Delta):
         return change
     own = Counter(_sign(one) for one in (brought.diagnostics if brought is not None else ()))
-    fixed = list[Diagnostic]()
-    for one in change.fixed:
-        if own[_sign(one)]:
-            own[_sign(one)] -= 1
-            fixed.append(one)
-    return replace(change, fixed=tuple(fixed))
+
+    def of_own(items: tuple[Diagnostic, ...]) -> list[Diagnostic]:
+        found, left = list[Diagnostic](), own.copy()
+        for one in items:
+            if left[_sign(one)]:
+                left[_sign(one)] -= 1
+                found.append(one)
+        return found
+
+    told = of_own(change.older) if only_new else []
+    older = tuple(one for one in change.older if one not in told)
+    return Delta(change.introduced, older, tuple(of_own(change.fixed)))
 
 
 def _sign(diagnostic: Diagnostic) -> tuple[str, str | None, str]:

@@ -301,6 +301,10 @@ def _rest(selection: Selection, form: Form, noun: str) -> list[str]:
         return lines
     older, fixed = sum(tally.older for tally in tallies), sum(tally.fixed for tally in tallies)
     where = "this file" if len(selection.edited) == 1 else "these files"
+    if len(selection.edited) == 1 and selection.others:
+        # The last file that was named is another one.
+        spoken = unbracketed if form.plain else escaped_message
+        where = spoken(named(selection.edited[0].path, form.workspace))
     if older:
         lines.append(f"{_counted(older, f'older {noun}')} in {where} {'is' if older == 1 else 'are'} not shown.")
     if fixed:

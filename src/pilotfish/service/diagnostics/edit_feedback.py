@@ -301,7 +301,8 @@ class EditFeedback:
             return _feedback("", judged, judged.changes, started)
         notes = self.notes(judged, client, workspace)
         changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
-        own = {path: credited(change, (brought or {}).get(path)) for path, change in changes.items()}
+        only_new, known = judged.limits.only_new, brought or {}
+        own = {path: credited(change, known.get(path), only_new=only_new) for path, change in changes.items()}
         text = _text(workspace, touch, judged, own, notes)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.

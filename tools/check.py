@@ -12,6 +12,7 @@ is to be mended, but no reason to refuse the change that happened to meet it. On
 so does a fourth. Tests of attacks, faults and leaks have no second chance: what they show by chance is the fault.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -38,16 +39,33 @@ QUICK_LACKS = ("slow", "leak", "server", "host")
 """Marks of tests that need time, or programs that only the whole gate installs."""
 LAST_FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 MAX_UNSTEADY = 3
+PARTS = {
+    "quick": "the inner loop: less than a minute, without what is slow",
+    "hosts": "install every coding agent that we plug into, and run the end-to-end tests of all of them",
+    "ray": "install Ray, and run the tests of `pilotfish batch` on a cluster of this machine",
+    "servers": "install language servers, prove each of them, and write down what was shown",
+}
 NEVER_UNSTEADY = ("tests/attack/", "tests/faults/", "tests/leaks/")
 
 
+def options(argv: list[str] | None = None) -> argparse.Namespace:
+    """What is to run. An unknown option is refused: it is not worth a whole run to find out that it was one."""
+    parser = argparse.ArgumentParser(prog="./check", description="The whole gate, or with an option a part of it.")
+    parts = parser.add_mutually_exclusive_group()
+    for name, text in PARTS.items():
+        parts.add_argument(f"--{name}", dest="part", action="store_const", const=name, default="check", help=text)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="only these tests; with --servers, only these servers")
+    return parser.parse_args(argv)
+
+
 def main() -> int:
-    hosts, quick = "--hosts" in sys.argv, "--quick" in sys.argv
-    files = [name for name in sys.argv[1:] if not name.startswith("--")]
-    goal = next((name for name in ("hosts", "ray", "quick") if f"--{name}" in sys.argv), "check")
+    given = options()
+    files: list[str] = given.files
+    hosts, quick = given.part == "hosts", given.part == "quick"
+    goal = "check" if given.part == "servers" else given.part
     if subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), goal], check=False).returncode:
         return 1  # it has said why
-    if "--servers" in sys.argv:
+    if given.part == "servers":
         results = {name: step(name, argv) for name, argv in proofs(files).items()}
         return 0 if all(results.values()) else 1
     if goal == "ray":

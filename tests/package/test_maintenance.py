@@ -104,3 +104,13 @@ def test_what_the_workflows_run_is_here() -> None:
     for file in (REPOSITORY / ".github" / "workflows").glob("*.yml"):
         named = re.findall(r"(?<![\w./])(\./check|tests/[\w/.]+)", file.read_text())
         assert [path for path in named if not (REPOSITORY / path).exists()] == []
+
+
+@pytest.mark.parametrize(("option", "code", "said"), [("--help", 0, "usage: ./check"), ("--quik", 2, "--quik")])
+def test_the_gate_explains_its_options_and_runs_nothing_for_one_that_it_does_not_know(
+    option: str, code: int, said: str
+) -> None:
+    done = subprocess.run(["./check", option], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "(0." not in done.stdout, "no step ran"

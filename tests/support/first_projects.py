@@ -31,6 +31,8 @@ class Project:
     told: str = ""
     then: str = ""
     """The step for what `told` is about, once its server is installed."""
+    server: str = ""
+    """What a question names, where that is not the next step."""
     programs: tuple[str, ...] = ()
     """On the `PATH`: the first one fails, the others are links to it."""
     home: dict[str, str] = field(default_factory=dict[str, str])
@@ -52,7 +54,9 @@ class Project:
 
 
 PROJECTS = {
-    "React": Project(REACT, "pilotfish install typescript", "There is no node_modules folder", "npm install"),
+    "React": Project(
+        REACT, "npm install", "There is no node_modules folder", "npm install", server="pilotfish install typescript"
+    ),
     "Vue": Project({"package.json": "{}", "src/Main.vue": "<script>let Main</script>\n"}, "pilotfish install vue"),
     "Svelte": Project(
         {"package.json": "{}", "src/Main.svelte": "<script>let Main</script>\n"}, "pilotfish install svelte"

@@ -119,6 +119,15 @@ def test_pictures_styles_and_scripts_are_not_what_a_project_is_about(user: Shell
     assert '"typescript-language-server" is not available' in user.run("definition", "a").stdout
 
 
+def test_all_servers_that_a_project_lacks_are_installed_in_one_step_after_its_packages(user: ShellUser) -> None:
+    user.write("src/main.ts", "export const a = 1;\n")
+    user.write("src/App.vue", "<script></script>\n")
+    user.write("package.json", '{"dependencies": {"vue": "3"}}')
+    assert next_step(user) == "Next: npm install"
+    user.write("node_modules/vue/package.json", "{}")
+    assert next_step(user) == "Next: pilotfish install typescript vue"
+
+
 def test_scripts_are_where_there_is_nothing_else(user: ShellUser) -> None:
     user.write("run.sh", "echo\n")
     assert next_step(user) == "Next: pilotfish install bash"

@@ -61,6 +61,8 @@ class Shortfall(Struct, frozen=True):
     """The command that gets it, where the project says how."""
     hides_uses: bool = False
     """Whether files of the project do not see each other without it."""
+    comes_first: bool = False
+    """Whether it brings servers, or says by its versions which ones fit: these are chosen after it."""
 
     def __str__(self) -> str:
         return f"{self.what} Next: {self.step}" if self.step else self.what
@@ -81,7 +83,8 @@ def no_node_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall | N
     if any(tree.exists(os.path.join(folder, "node_modules")) for folder in folders):
         return None
     step = _step(folders, tree, NODE_STEPS)
-    return Shortfall("There is no node_modules folder, so imports of packages cannot be resolved.", step)
+    what = "There is no node_modules folder, so imports of packages cannot be resolved."
+    return Shortfall(what, step, comes_first=True)
 
 
 def no_compile_database(folders: Sequence[str], tree: ProjectTree) -> Shortfall | None:

@@ -28,6 +28,8 @@ MAX_LANGUAGES = 8
 
 MAX_LINE = 300
 
+INSTALL = "pilotfish install "
+
 
 STATES = {"missing": "is not installed", "withheld": "waits for trust", "ready": "is ready"}
 
@@ -83,13 +85,23 @@ def next_step(overview: Overview) -> str:
         return "pilotfish config check"
     code = [one for language in overview.languages for one in language.servers if not one.optional]
     needed = [one.advice[0] for one in code if one.advice]
-    needed += [one.lacking.step for one in overview.languages if one.lacking and one.lacking.step]
+    lacking = [one.lacking for one in overview.languages if one.lacking and one.lacking.step]
+    first = [one.step for one in lacking[:1] if one.comes_first and one is overview.languages[0].lacking]
+    needed = [*first, *needed, *(one.step for one in lacking)]
     if needed:
-        return needed[0]
+        return _together([step for step in needed if step])
     unwired = [agent.advice[0] for agent in overview.agents if agent.advice]
     if unwired:
         return unwired[0]
     return "pilotfish check" if overview.languages else "pilotfish demo"
+
+
+def _together(steps: Sequence[str]) -> str:
+    """The first step; where that installs a server, all that can be installed in the same way."""
+    if not steps[0].startswith(INSTALL):
+        return steps[0]
+    ids = (step.removeprefix(INSTALL) for step in steps if step.startswith(INSTALL))
+    return INSTALL + " ".join(dict.fromkeys(ids))
 
 
 def _languages(languages: Sequence[LanguageReport]) -> Iterator[str]:

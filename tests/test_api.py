@@ -156,6 +156,11 @@ def test_a_failure_becomes_an_error_that_says_what_to_do() -> None:
     assert error_of(Refused(Code.INVALID_INPUT, "no")) == Error("pilotfish", "no", Code.INVALID_INPUT)
 
 
+def test_the_reason_says_once_what_a_server_says_of_several_files() -> None:
+    errors = (Error("gopls", "gopls is broken", Code.SERVER_CRASHED),) * 2
+    assert answer_from("hover", "text", Effort(server_hits=1, errors=errors)).meta.reason == "gopls is broken"
+
+
 def test_the_reason_names_the_server_that_the_message_does_not() -> None:
     made: Answer[Any] = answer_from(
         Operation.HOVER, None, Effort(errors=(Error("gopls", "no reply", Code.SERVER_ERROR),))

@@ -121,6 +121,17 @@ def test_without_a_terminal_nothing_is_granted_and_no_hash_is_told(home: Home, a
     assert not home.load().config.trusted
 
 
+def test_a_hash_is_promised_only_where_there_is_one(home: Home) -> None:
+    def hint() -> str:
+        failure = run(home, "trust", str(home.workspace)).exception
+        assert isinstance(failure, Refused)
+        return failure.hint or ""
+
+    assert hint() == "Run `pilotfish trust` in a terminal."
+    home.project(EVIL)
+    assert "--hash" in hint()
+
+
 @pytest.mark.proves("T1", "T16", "T32")
 def test_what_would_run_is_shown_whole_and_harmless(home: Home) -> None:
     home.project(EVIL)

@@ -512,8 +512,8 @@ def _timed_out(effort: Effort) -> bool:
 
 
 def _reason(effort: Effort) -> str:
-    reasons = [*((effort.stale,) if effort.stale else ()), *effort.caveats]
-    return "; ".join(reasons or map(error_text, effort.errors)) or "the time limit has passed"
+    reasons = [*((effort.stale,) if effort.stale else ()), *effort.caveats] or map(error_text, effort.errors)
+    return "; ".join(dict.fromkeys(reasons)) or "the time limit has passed"
 
 
 def _is_plain(answer: Answer[D]) -> bool:

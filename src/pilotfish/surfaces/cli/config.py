@@ -164,7 +164,8 @@ def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: 
     from pilotfish.config.trust import BadPin, Stale, remember_shown
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
+        more = " It shows the hash for --hash, too." if offer.entries else ""
+        hint = f"Run `pilotfish trust` in a terminal.{more}"
         raise Refused(Code.UNTRUSTED, "granting trust needs a person at a terminal", hint=hint)
     for line in verdict.differences if isinstance(verdict, Stale) else ():
         click.echo(f"  changed since it was trusted: {line}")

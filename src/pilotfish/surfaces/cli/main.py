@@ -112,6 +112,10 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
 VERBS: Mapping[str, Verb] = {name: verb for section in SECTIONS.values() for name, verb in section.items()}
 
 
+ELSEWHERE = {"uninstall": "install --remove", "remove": "install --remove", "version": "--version", "http": "serve"}
+"""What people look for, and where it is: the nearest spelling would be the opposite, or nothing."""
+
+
 class Root(click.Group):
     """A group whose commands are imported when they are called."""
 
@@ -135,7 +139,7 @@ class Root(click.Group):
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches
 
-        near = get_close_matches(args[0], VERBS, 1)
+        near = [ELSEWHERE[args[0]]] if args[0] in ELSEWHERE else get_close_matches(args[0], VERBS, 1)
         tip = f"Did you mean {near[0]}?" if near else "pilotfish --help lists the commands."
         raise click.UsageError(f"No such command {args[0]!r}. {tip}", ctx)
 

@@ -253,7 +253,7 @@ def _is_undefined(found: Finding, form: Form) -> bool:
     one = found.diagnostic
     signs = form.undefined.get(one.server, ())
     is_about_it = one.code in signs or any(" " in sign and sign in one.message for sign in signs)
-    return is_about_it and found.introduced and one.severity is Severity.ERROR
+    return is_about_it and bool(found.introduced) and one.severity is Severity.ERROR
 
 
 def _brief(message: str) -> str:

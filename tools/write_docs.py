@@ -581,6 +581,7 @@ def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
     restriction = None if spec.restricted is None else spec.restricted.unchecked
     also = {
         "files with the same time: started anew": known.by_time,
+        "sources that others write: started anew": known.own_watchers,
         "files that sources name: started anew": known.mentions,
         "modules that come and go: started anew": known.presence,
         f"partial: {freshness.not_checked}": freshness.not_checked,

@@ -19,6 +19,7 @@ from pilotfish.feedback.shapes.parsing import MAX_TOKENS, parsed
 from pilotfish.feedback.shapes.python import shape_of, visible_of
 from pilotfish.feedback.shapes.words import all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
+from pilotfish.hosts.shared.hook_settings import read_setting
 from pilotfish.model import AbsPath
 from pilotfish.servers import catalogue
 from pilotfish.servers.inputs import MAX_NAMED, input_evidence
@@ -30,10 +31,35 @@ from pilotfish.servers.manifests import (
     json_value,
     toml_table,
 )
+from pilotfish.servers.python_environment import MAX_MAPPINGS, MAX_PTH_LINES, Project, find_environment
 from pilotfish.servers.spec import Inputs
+from pilotfish.service.project_shapes import ShapeCache
 from pilotfish.system.watching.ignoring import MAX_RULES, maybe_rule, read_rules
+from support.files.virtual_tree import VirtualTree
 
 pytestmark = pytest.mark.proves("T43")
+
+
+def test_nobody_waits_for_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.py")
+    os.mkfifo(tmp_path / "opencode.json")
+    assert ShapeCache().of_file(AbsPath(str(tmp_path / "a.py"))) is None
+    assert read_setting(str(tmp_path / "opencode.json"), "lsp") is None
+
+
+def test_of_editable_installs_only_so_much_is_read() -> None:
+    site = "/w/.venv/lib/python3.11/site-packages"
+    table = "MAPPING = {{'a{0}': '/w/f{0}/a{0}'" + " " * (MAX_MAPPINGS // 2 - 30) + "}}\n"
+    files = {f"{site}/__editable___a{number}_finder.py": table.format(number) for number in range(4)}
+    files[f"{site}/a.pth"] = "".join(f"import __editable___a{number}_finder\n" for number in range(4))
+    files[f"{site}/b.pth"] = "".join(f"/w/g{number}\n" for number in range(MAX_PTH_LINES))
+    files |= {"/w/.venv/pyvenv.cfg": "home = /usr/bin\n"} | {
+        f"/w/g{number}/a.py": "" for number in range(MAX_PTH_LINES)
+    }
+    found = find_environment(Project(AbsPath("/w"), AbsPath("/w"), {"HOME": "/h"}), VirtualTree(files))
+    assert found is not None
+    assert [path for path in found.packages if "/f" in path] == ["/w/f0", "/w/f1"]
+    assert len(found.packages) == 1 + 2 + MAX_PTH_LINES - 4
 
 
 TEXTS = st.text(alphabet="ab1.=[]{}\"'#\\\n, -\0é", max_size=200)

@@ -9,26 +9,24 @@ from pilotfish.library.workspace import computer
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.launch import Allowed, Withheld, admitted
 from pilotfish.system.confinement import confinable
-from support.servers.real import make_user
+from support.servers.real import NPM, PYPI, make_user
 from support.traps.probing import Leash, let_loose
 from support.traps.repository import set_trap
 from support.traps.watched_home import SECRET
+from traps import KINDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("T35", "T46", "TRUST-8")]
 
 holds_files = pytest.mark.skipif("files" not in confinable(), reason="this kernel has no Landlock")
 
-SERVERS = {
-    "basedpyright": ["python"],
-    "clangd": ["c"],
-    "gopls": ["go", "c"],
-    "json": ["data"],
-    "ruff": ["python"],
-    "ty": ["python"],
-    "typescript": ["node"],
-    "yaml": ["data"],
-}
-"""Servers that may run untrusted, and the repositories for each."""
+SERVERS = (
+    "basedpyright", "bash", "clangd", "css", "gopls", "html", "json", "ruff", "tombi", "ty", "typescript", "yaml",
+    "zuban",
+)  # fmt: skip
+"""Servers that may run untrusted, of those that the gate installs."""
+
+WITHOUT_VERDICTS = {"bash"}
+"""It has none without shellcheck, which the gate does not install."""
 
 
 @holds_files
@@ -37,12 +35,19 @@ SERVERS = {
 @pytest.mark.parametrize("server", SERVERS)
 async def test_a_server_writes_only_its_own_folder_and_reads_no_secret(server: str, tmp_path: Path) -> None:
     user = make_user(tmp_path, [server], {}, trusted=False)
-    with set_trap(tmp_path, SERVERS[server], user.workspace) as trap:
+    with set_trap(tmp_path, KINDS[server], user.workspace) as trap:
         loosed = await let_loose(user, server, trap, Leash.CONFINED)
         assert (trap.sprung(), trap.home.read(), trap.home.written()) == (set(), set(), set())
     assert loosed.why_not is None
     assert "files" in loosed.held
-    assert loosed.judged == loosed.files > 0
+    assert loosed.files > 0
+    assert loosed.judged == (0 if server in WITHOUT_VERDICTS else loosed.files)
+
+
+def test_every_server_that_is_here_and_may_run_untrusted_is_let_loose() -> None:
+    programs = {server: spec.command[0] for server, spec in load().items() if spec.shown is not None}
+    here = {server for server, name in programs.items() if (PYPI / name).exists() or (NPM / name).exists()}
+    assert here - {"typescript-native"} <= {*SERVERS}, "and its `tsc` is that of an older TypeScript"
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from support.daemon.users import ShellUser
 from support.files.canaries import Canary
 from support.files.repositories import commit_everything
 from support.files.repositories import run_git as plain_git
+from support.traps.watched_home import SECRETS, WatchedHome, plant_secrets
 
 pytestmark = pytest.mark.proves("T29", "T46")
 
@@ -108,6 +109,35 @@ COMMANDS: dict[str, Callable[[AbsPath, Path], object]] = {
     "what is as in a commit": lambda root, _: brought(root, "HEAD"),
 }
 """Every git of ours."""
+
+
+FILES = (
+    "core.excludesFile", "core.attributesFile", "diff.orderFile", "blame.ignoreRevsFile", "mailmap.file",
+    "commit.template", "core.hooksPath", "http.cookieFile", "gpg.ssh.allowedSignersFile",
+)  # fmt: skip
+"""Settings that name a file to read."""
+
+LOGS = ("trace2.normalTarget", "trace2.eventTarget", "trace2.perfTarget")
+"""Settings that name a file to write."""
+
+
+@pytest.mark.proves("T35")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_written_or_read_beyond_the_repository(command: str, trap: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    plant_secrets(home)
+    for folder in (trap / "sub", trap):
+        for key, name in zip(FILES, SECRETS, strict=False):
+            plain_git(folder, "config", key, str(home / name))
+        for key in LOGS:
+            plain_git(folder, "config", key, str(home / "log"))
+    watched = WatchedHome(home, trap)
+    COMMANDS[command](AbsPath(str(trap)), tmp_path)
+    assert (watched.read(), watched.written()) == (set(), set())
+    excludes = Canary(home / SECRETS[0])
+    plain_git(trap, "ls-files", "--others", "--exclude-standard")
+    assert excludes.was_read(), "the trap works on plain git"
+    excludes.close()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

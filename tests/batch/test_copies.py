@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.batch.copies import duplicate, make_copy
+from pilotfish.batch.copies import duplicate, make_copy, packed, unpack
 from pilotfish.batch.judge import CopiedFiles
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
@@ -94,3 +94,21 @@ def test_a_file_of_the_base_makes_room_for_a_folder(tmp_path: Path) -> None:
     assert Path(inner).read_text() == "inner"
     files.move({})
     assert Path(file).read_text() == "base"
+
+
+@pytest.mark.proves("T47")
+def test_a_copy_is_packed_by_no_tar_that_a_project_brings_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, programs, copy, other = (tmp_path / name for name in ("ran", "programs", "copy", "other"))
+    for folder in (programs, copy, other):
+        folder.mkdir()
+    for name in ("tar", "gzip"):
+        (programs / name).write_text(f"#!/bin/sh\n: > {ran}\n")
+        (programs / name).chmod(0o755)
+    (copy / "a.py").write_text("x = 1\n")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("TAR_OPTIONS", f"--use-compress-program={programs}/gzip")
+    unpack(packed(AbsPath(str(copy))), AbsPath(str(other)))
+    assert (other / "a.py").read_text() == "x = 1\n"
+    assert not ran.exists()

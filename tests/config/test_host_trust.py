@@ -246,8 +246,11 @@ def test_a_worktree_is_trusted_with_its_repository_and_only_if_that_knows_it(hom
     pretender.mkdir()
     (pretender / ".git").write_text((worktree / ".git").read_text())
     assert not trusted(home, pretender)
-    (home.workspace / ".git" / "worktrees" / "worktree" / "gitdir").unlink()
+    said = home.workspace / ".git" / "worktrees" / "worktree" / "gitdir"
+    said.unlink()
     assert not trusted(home, worktree)
+    os.mkfifo(said)
+    assert not trusted(home, worktree), "nobody waits for a pipe"
 
 
 def test_the_files_that_decide_are_looked_at_again_when_they_change(home: Home) -> None:

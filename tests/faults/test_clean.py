@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.spec import Inputs
 from support.servers.real import require
 from support.services.clean import CASES, RIGHT, WAYS, WRONG, Case, Way, play
 from support.services.real import CLONE
@@ -25,6 +28,9 @@ SAMPLE: dict[str, Way] = {
     "ruff: module made in .": "check",
     "ruff: package without __init__.py": "check",
     "ty: switched link": "hook",
+    "zuban: memory mapping": "check",
+    "zuban: outside folder": "check",
+    "zuban: switched link inside": "hook",
     "typescript: extended configuration": "check",
     "typescript: inside of a package, same size and time": "check",
     "typescript: link inside": "hook",
@@ -61,6 +67,48 @@ async def test_a_linter_whose_configuration_throws_is_never_called_clean(tmp_pat
     said = await play(case, "check", tmp_path.resolve())
     assert said.startswith("unavailable: eslint reports that it cannot check: ")
     assert "Error: on purpose" in said
+
+
+INPUTS: dict[str, tuple[str, ...]] = {
+    "steering": ("configuration", "database", ".clangd"),
+    "reloads": ("configuration",),
+    "extends": ("extended",),
+    "above": (".clangd above",),
+    "environment": ("inside of a package", "package upgraded"),
+    "late_libraries": ("outside folder",),
+    "own_watchers": ("memory mapping", "switched link"),
+    "by_time": ("another file, same size and time",),
+    "presence": ("package without", "module made"),
+    "mentions": ("embedded file deleted",),
+    "folders": ("outside folder",),
+    "also_told": ("schema",),
+}
+"""What the catalogue says of what a server reads, and how the names of the cases begin that play it."""
+
+NOT_PLAYED: dict[tuple[str, str], str] = {
+    **dict.fromkeys(
+        ((server, "environment") for server in ("angular", "astro", "flow", "marko", "mdx", "pylsp")),
+        "not installed where the matrix was played; started anew as every server that reads packages",
+    ),
+    ("jedi", "environment"): "it reports errors of syntax alone",
+    ("json", "reloads"): "a marker of its root, of which it reads nothing",
+    ("tailwindcss", "environment"): "its configuration is a program, and it has no verdict without its library",
+    ("vue", "environment"): "partial whatever changes: TypeScript checks its scripts, with a plugin of Vue",
+}
+"""By server and input: why there is no case."""
+
+
+@pytest.mark.proves("P7")
+def test_every_input_that_the_catalogue_names_is_played_or_is_said_not_to_be() -> None:
+    assert {*INPUTS} == {field.name for field in fields(Inputs)}
+    lacking = {
+        (server, name)
+        for server, spec in load().items()
+        for name, begins in INPUTS.items()
+        if getattr(spec.inputs, name)
+        and not any(case.server == server and case.name.startswith(begins) for case in CASES)
+    }
+    assert lacking == NOT_PLAYED.keys()
 
 
 @pytest.mark.proves("P7")

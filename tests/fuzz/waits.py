@@ -25,40 +25,95 @@ from support.services.clean import write
 from support.services.real import only, real_service
 
 TICK_SECONDS = 0.002
-SERVERS = {"basedpyright": ".py", "gopls": ".go", "vtsls": ".ts"}
+SERVERS = {"basedpyright": ".py", "gopls": ".go", "vtsls": ".ts", "clangd": ".c"}
 """Whose inputs are read; a program of ours stands in for each."""
 SITE = ".venv/lib/python3.11/site-packages"
 VENV = {".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n", f"{SITE}/a/__init__.py": ""}
 
+GIT = {".git/HEAD": "ref: refs/heads/main\n", ".git/config": "", ".git/refs/heads/main": "1" * 40 + "\n"}
+
 PLAIN = {"a.py": "x = 1\n", "b.py": "from a import x\n"}
 
-HOSTILE: Mapping[str, Mapping[str, str]] = {
-    "nothing hostile": {},
-    "pyproject.toml, a key of 20,000 parts": {"pyproject.toml": "a." * 20_000 + "a = 1\n"},
-    "pyproject.toml, lists": {"pyproject.toml": "a = [" + "1," * 7_900 + "]\nb = '''" + "-" * 75_000 + "'''\n"},
-    "pyproject.toml, tables": {"pyproject.toml": "".join(f"[a{number}]\n" for number in range(7_900))},
-    "package.json, 256 KB of numbers": {"package.json": "[" + "1," * 130_000 + "1]"},
-    "pyrightconfig.json, comments": {"pyrightconfig.json": "/* */[" + "1,/**/" * 5_400 + "1]"},
-    ".gitignore, 30,000 rules": {".gitignore": "".join(f"f{number}*x*\n" for number in range(30_000))},
-    ".pth, 20,000 lines": {**VENV, f"{SITE}/a.pth": "".join(f"/nowhere/{number}\n" for number in range(20_000))},
-    "tsconfig.json, a chain of 300": {
-        "a.ts": "export {};\n",
-        **{f"c{number}.json": f'{{"extends": "./c{number + 1}.json"}}' for number in range(300)},
-        "tsconfig.json": '{"extends": "./c0.json"}',
+HOSTILE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "servers/manifests.py": {
+        "pyproject.toml, a key of 20,000 parts": {"pyproject.toml": "a." * 20_000 + "a = 1\n"},
+        "pyproject.toml, lists": {"pyproject.toml": "a = [" + "1," * 7_900 + "]\nb = '''" + "-" * 75_000 + "'''\n"},
+        "pyproject.toml, tables": {"pyproject.toml": "".join(f"[a{number}]\n" for number in range(7_900))},
+        "package.json, 256 KB of numbers": {"package.json": "[" + "1," * 130_000 + "1]"},
+        "pyrightconfig.json, comments": {"pyrightconfig.json": "/* */[" + "1,/**/" * 5_400 + "1]"},
     },
-    "a.py, 64,000 statements": {"a.py": "a=1\n" * 64_000},
-    "a.py, 24,000 statements": {"a.py": "a=1\n" * 24_000},
-    "a.py, 16,000 functions": {"a.py": "".join(f"def f{number}():a\n" for number in range(16_000))},
-    "a.py, methods that assign": {"a.py": "class A:\n def f(self):\n" + "  self.a = b\n" * 18_000},
-    "a.py, one string with 40,000 expressions": {"a.py": "x = f'" + "{a}" * 40_000 + "'\n"},
-    "a.py, 400 KB of accents": {"a.py": "a" + "\u0301\u0316" * 100_000 + " = 1\n"},
-    "a.py, 2 MB of words": {"a.py": " ".join(f"w{number}" for number in range(250_000)) + "\n"},
-    "a.ipynb, lists": {"a.ipynb": json.dumps({"cells": [[[]]] * 30_000, "nbformat": 4})},
-    "a.go, 8 MB of blank lines": {"a.go": "\n" * 8_000_000},
-    "a.go, 390,000 lines": {"a.go": "var aaaaaaaaaaaa = 1\n" * 390_000},
-    "a.go, 70,000 embedded names": {"a.go": "package a\n" + "//go:embed a\n" * 70_000},
-    "a.ts, 8 MB of imports": {"a.ts": "import '../../aaaa';\n" * 390_000},
+    "servers/roots.py": {
+        "go.work, 2,000 modules": {"a.go": "package a\n", "go.work": "use (\n" + "\t./a\n" * 40_000 + ")\n"},
+        "pnpm-workspace.yaml, 40,000 lines": {
+            "a.ts": "export {};\n",
+            "package.json": "{}",
+            "pnpm-workspace.yaml": "packages:\n" + "  - 'a*'\n" * 25_000,
+        },
+    },
+    "servers/toolchains.py": {"go.mod, 256 KB": {"a.go": "package a\n", "go.mod": "module a\n" + "go \n" * 60_000}},
+    "servers/resolve.py": {"a., one line": {"a.": "#!" + "/usr/bin/env " * 20_000}},
+    "servers/python_environment.py": {
+        ".pth, 20,000 lines": {**VENV, f"{SITE}/a.pth": "".join(f"/nowhere/{number}\n" for number in range(20_000))},
+        ".pth, 20,000 folders": {
+            **VENV,
+            f"{SITE}/a.pth": "".join(f"../../../../../f/{number}\n" for number in range(20_000)),
+            **{f"../f/{number}/a.py": "" for number in range(2_000)},
+        },
+        ".pth, 500 finders": {
+            **VENV,
+            f"{SITE}/a.pth": "".join(f"import __editable___a{number}_finder\n" for number in range(500)),
+            **{
+                f"{SITE}/__editable___a{number}_finder.py": "MAPPING = {" + "'a': 'b', " * 400 + "}\n"
+                for number in range(500)
+            },
+        },
+        "pyvenv.cfg, 256 KB": {**VENV, ".venv/pyvenv.cfg": "home = /usr/bin\n" + "a = b\n" * 40_000},
+    },
+    "servers/inputs.py": {
+        "tsconfig.json, a chain of 300": {
+            "a.ts": "export {};\n",
+            **{f"c{number}.json": f'{{"extends": "./c{number + 1}.json"}}' for number in range(300)},
+            "tsconfig.json": '{"extends": "./c0.json"}',
+        },
+        "a.go, 70,000 embedded names": {"a.go": "package a\n" + "//go:embed a\n" * 70_000},
+        "a.go, 8 MB of blank lines": {"a.go": "\n" * 8_000_000},
+        "a.ts, 8 MB of imports": {"a.ts": "import '../../aaaa';\n" * 390_000},
+        "compile_flags.txt, 1 MB": {"a.c": "int a;\n", "compile_flags.txt": "-I../a\n" * 150_000},
+    },
+    "config/jsonc.py": {
+        "lsp.json, comments": {".pilotfish/lsp.json": '{"lsp": [' + "1,/**/" * 43_000 + "1]}"},
+        "lsp.json, servers": {
+            ".pilotfish/lsp.json": json.dumps({"lsp": {f"s{n}": {"extensions": [".x"]} for n in range(7_000)}})
+        },
+        "opencode.json, comments": {"opencode.json": '{"lsp": {' + '"a":1,/**/' * 25_000 + '"b":1}}'},
+    },
+    "feedback/shapes/parsing.py": {
+        "a.py, 64,000 statements": {"a.py": "a=1\n" * 64_000},
+        "a.py, 24,000 statements": {"a.py": "a=1\n" * 24_000},
+        "a.py, 16,000 functions": {"a.py": "".join(f"def f{number}():a\n" for number in range(16_000))},
+        "a.py, methods that assign": {"a.py": "class A:\n def f(self):\n" + "  self.a = b\n" * 18_000},
+        "a.py, one string with 40,000 expressions": {"a.py": "x = f'" + "{a}" * 40_000 + "'\n"},
+    },
+    "feedback/word_index.py": {
+        "a.py, 400 KB of accents": {"a.py": "a" + "\u0301\u0316" * 100_000 + " = 1\n"},
+        "a.py, 2 MB of words": {"a.py": " ".join(f"w{number}" for number in range(250_000)) + "\n"},
+    },
+    "system/files.py": {"a.go, 390,000 lines": {"a.go": "var aaaaaaaaaaaa = 1\n" * 390_000}},
+    "protocol/notebooks.py": {
+        "a.ipynb, lists": {"a.ipynb": json.dumps({"cells": [[[]]] * 30_000, "nbformat": 4})},
+    },
+    "system/watching/ignoring.py": {
+        ".gitignore, 30,000 rules": {".gitignore": "".join(f"f{number}*x*\n" for number in range(30_000))},
+    },
+    "system/git.py": {
+        ".git/config, 256 KB": {**GIT, ".git/config": "[include]\n\tpath = a\n" * 10_000},
+        ".git/config, one line": {**GIT, ".git/config": "[include" * 30_000},
+    },
+    "system/git_state.py": {
+        ".git/logs/HEAD, 512 KB": {**GIT, ".git/logs/HEAD": f"{'0' * 40} {'1' * 40} a <b> 1 +0\tcommit: x\n" * 5_500},
+    },
 }
+"""By what reads them, as the table of docs/ATTACKS.md has it: a reader without a row fails `test_fuzz.py`."""
 
 
 class Watchdog:
@@ -95,7 +150,7 @@ async def waited(files: Mapping[str, str], folder: Path) -> float:
 
 def main() -> None:
     gc.freeze()
-    for what, files in HOSTILE.items():
+    for what, files in ((what, files) for rows in HOSTILE.values() for what, files in rows.items()):
         if sys.argv[1:] and not any(word in what for word in sys.argv[1:]):
             continue
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -105,6 +105,19 @@ def test_the_lists_of_apt_are_asked(
     assert apt.offers("rust-analyzer") is expected
 
 
+@pytest.mark.proves("T47")
+def test_no_variable_of_the_user_steers_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "apt-cache"
+    program.write_text("#!/bin/sh\nprintf '%s\\n' a \"$APT_CONFIG\"\n")
+    program.chmod(0o755)
+    (tmp_path / "x_Packages").touch()
+    monkeypatch.setattr(apt, "LISTS", str(tmp_path))
+    monkeypatch.setattr(apt, "PROGRAM", str(program))
+    monkeypatch.setenv("APT_CONFIG", "evil.conf")
+    assert apt.offers("a")
+    assert not apt.offers("evil.conf")
+
+
 @pytest.mark.proves("REG-6")
 def test_every_server_of_the_catalogue_can_be_had_on_linux_and_macos() -> None:
     for each in load().values():

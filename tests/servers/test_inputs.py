@@ -279,6 +279,19 @@ def test_a_changed_source_with_a_time_from_before_counts_for_servers_that_go_by_
     assert found.holds() is holds
 
 
+@pytest.mark.parametrize(
+    ("name", "is_open", "holds"), [("a.py", False, False), ("a.py", True, True), ("a.txt", False, True)]
+)
+def test_a_changed_source_counts_for_servers_that_go_by_their_own_watchers(
+    tmp_path: Path, name: str, *, is_open: bool, holds: bool
+) -> None:
+    place = AbsPath(str(tmp_path))
+    found = input_evidence(Inputs(("x.ini",), own_watchers=True), place, place, sources=(".py",))
+    assert found is not None
+    found.note(AbsPath(f"{place}/{name}"), is_open=is_open)
+    assert found.holds() is holds
+
+
 EMBEDDING = "package main\n\n//go:embed a.txt all:static/*.html `b c`\n//go:embed ../out /etc/x\nvar x string\n"
 
 

@@ -62,6 +62,21 @@ def test_npm_says_it(tmp_path: Path, name: str, expected: str) -> None:
     assert installed_version(SPEC, found(tmp_path / "bin")) == expected
 
 
+@pytest.mark.proves("T43")
+@pytest.mark.parametrize("text", ["[]", "[" * 100_000, '{"version": {}, "name": []}', "9" * 5_000, "\0"])
+def test_a_package_that_cannot_be_read_says_nothing(tmp_path: Path, text: str) -> None:
+    program(tmp_path / "s" / "bin" / "s")
+    (tmp_path / "s" / "package.json").write_text(text)
+    assert installed_version(SPEC, found(tmp_path / "s" / "bin")) == ""
+
+
+@pytest.mark.proves("T43")
+def test_nor_does_a_pipe_in_its_place(tmp_path: Path) -> None:
+    program(tmp_path / "bin" / "s")
+    os.mkfifo(tmp_path / "package.json")
+    assert installed_version(SPEC, found(tmp_path / "bin")) == ""
+
+
 def test_a_wheel_says_it_unless_there_are_two(tmp_path: Path) -> None:
     program(tmp_path / "bin" / "s")
     packages = tmp_path / "lib" / "python3.12" / "site-packages"

@@ -21,6 +21,9 @@ from pilotfish.system.git import run_git
 from pilotfish.system.source_files import REPOSITORIES
 from pilotfish.system.watching.ignoring import IgnoreRules, is_ignored, read_rules, rules_above
 
+PLAIN_VARIABLES = {"PATH": os.defpath}
+"""Of a program of the system: a project may be on the user's `PATH`, and `TAR_OPTIONS` names programs."""
+
 
 def make_copy(root: AbsPath, target: AbsPath, base: str | None, git: str | None) -> None:
     """Copy the workspace into the empty folder `target`: at a commit, or as it is. Blocking.
@@ -139,12 +142,13 @@ def _entries(folder: AbsPath) -> Iterator["os.DirEntry[str]"]:
 
 def packed(copy: AbsPath) -> bytes:
     """A copy as one piece, for another machine. Blocking."""
-    return subprocess.run(["tar", "-C", copy, "-czf", "-", "."], capture_output=True, check=True).stdout
+    command = ["tar", "-C", copy, "-czf", "-", "."]
+    return subprocess.run(command, capture_output=True, check=True, env=PLAIN_VARIABLES).stdout
 
 
 def unpack(piece: bytes, target: AbsPath) -> None:
     """Blocking."""
-    subprocess.run(["tar", "-C", target, "-xzf", "-"], input=piece, check=True)
+    subprocess.run(["tar", "-C", target, "-xzf", "-"], input=piece, check=True, env=PLAIN_VARIABLES)
 
 
 # --- Diffs of a base --------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from pilotfish.paths import ancestors, is_inside
 from pilotfish.protocol.codec import fields, member
 from pilotfish.system.ownership import is_foreign, is_own_folder, own_home
 from pilotfish.system.real_path import real_path
+from pilotfish.system.regular_files import read_regular
 from pilotfish.system.source_files import REPOSITORIES
 
 MAX_BYTES = 33_554_432
@@ -222,11 +223,7 @@ def _lists_worktree(main: str, worktree: AbsPath) -> bool:
 
 
 def _points_to(file: str, worktree: AbsPath) -> bool:
-    try:
-        with open(file, "rb") as stream:
-            said = os.fsdecode(stream.read(MAX_GITDIR_BYTES)).strip()
-    except OSError:
-        return False
+    said = os.fsdecode(read_regular(file, MAX_GITDIR_BYTES) or b"").strip()
     return os.path.isabs(said) and real_path(os.path.dirname(said)) == worktree
 
 

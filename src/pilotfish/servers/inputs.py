@@ -78,6 +78,7 @@ class InputEvidence:
         self._libraries = _read_of_packages(inputs, sources)
         self._late_outside = inputs.late_libraries
         self._by_time = tuple(sources) if inputs.by_time else ()
+        self._unseen = tuple(sources) if inputs.own_watchers else ()
         self._presence = inputs.presence
         self._arrivals = inputs.arrivals
         self._sources = tuple(sources) if inputs.emptied else ()
@@ -101,15 +102,16 @@ class InputEvidence:
             self.changed = next((path for path, seen in self._seen.items() if _differs(path, seen)), None)
         return self.changed is None
 
-    def note(self, path: AbsPath, change: Change = Change.CHANGED) -> None:
+    def note(self, path: AbsPath, change: Change = Change.CHANGED, *, is_open: bool = False) -> None:
         """A file that is watched has changed: one that steers the server in a folder below counts, too.
 
-        So does a source of an installed package or of another library that the server takes in late, and what
-        `presence`, `arrivals` and `emptied` say.
+        So does a source of an installed package or of another library that the server takes in late, one that it may
+        not see by itself, and what `presence`, `arrivals` and `emptied` say.
         """
         if path in self._seen:
             return
         is_late = path.endswith(self._libraries) and self._is_library(path)
+        is_late |= not is_open and path.endswith(self._unseen)
         comes_or_goes = change is not Change.CHANGED and self._is_present(path)
         if self._steers(os.path.basename(path)) or is_late or comes_or_goes or self._is_lost(path, change):
             self.changed = self.changed or path
@@ -198,7 +200,7 @@ def input_evidence(
     for folder in package_folders(inputs, root, workspace, packages):
         is_node = inputs.environment is Environment.NODE
         digests |= _node_packages(folder) if is_node else {folder: lambda folder=folder: _listing(folder)}
-    if not digests and not inputs.by_time:
+    if not digests and not inputs.by_time and not inputs.own_watchers:
         return None
     found = InputEvidence(digests, root, inputs, sources)
     found.is_cut = steering.is_cut

@@ -362,6 +362,8 @@ class Inputs(CatalogueTable, frozen=True):
     """It takes in a changed source of a library, or outside of its root, some time after it was told."""
     by_time: bool = False
     """It takes a file with the same time for the same file, also when it is told that the file has changed."""
+    own_watchers: bool = False
+    """It goes by what it sees itself of the disk, whatever it is told: a change of a source that is not open counts."""
     mentions: Word | None = None
     """A pattern of what a source says of files beside it that must be there: its group has their names, with `*`."""
     presence: Words = ()

@@ -83,10 +83,15 @@ class Witness:
     def __init__(self, tree: ProjectTree) -> None:
         self._tree = tree
         self._seen: dict[str, Sight] = {}
+        self._folders: set[str] = set()
+        """Those that were noted for a name in them: a file of the project may name thousands in one."""
 
     def exists(self, path: str) -> bool:
-        self._note_folder(os.path.dirname(path))
-        if os.path.islink(path):
+        folder = os.path.dirname(path)
+        if folder not in self._folders:
+            self._folders.add(folder)
+            self._note_folder(folder)
+        if _is_link(path):
             # Whether a link leads somewhere is not in the times of the folder that it is in.
             self._note(path)
         return self._tree.exists(path)
@@ -117,6 +122,14 @@ class Witness:
     def _note(self, path: str) -> None:
         if path not in self._seen:
             self._seen[path] = sight(path)
+
+
+def _is_link(path: str) -> bool:
+    """Most paths that a project names are not there, and `lstat` makes an exception of each."""
+    try:
+        return os.access(path, os.F_OK, follow_symlinks=False) and os.path.islink(path)
+    except (ValueError, NotImplementedError):
+        return os.path.islink(path)  # Windows does not look at links in that way
 
 
 def _is_file(path: str) -> bool:

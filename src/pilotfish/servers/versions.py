@@ -4,16 +4,17 @@ A program of the user's own places is asked itself only where no package says it
 answer is kept as long as the program is the same. Nothing of any project is read or run.
 """
 
-import json
 import os
 import re
 import subprocess
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
+from pilotfish.protocol.codec import member
+from pilotfish.servers.manifests import MAX_JSON_CHARACTERS, json_value
 from pilotfish.servers.spec import Manager, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.system.real_path import real_path
@@ -60,13 +61,10 @@ def _packages(spec: ServerSpec) -> tuple[frozenset[str], ...]:
 def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
     """From the nearest `package.json` above the program, if it is one of these packages."""
     for folder in ancestors(os.path.dirname(real_path(program)), "/"):
-        try:
-            with open(os.path.join(folder, "package.json"), "rb") as file:
-                package = cast("dict[str, object]", json.load(file))
-        except (OSError, ValueError):
-            continue
-        if package.get("version") is not None:  # a folder may say what kind of modules it has, and no more
-            return str(package["version"]) if package.get("name") in modules else ""
+        package = json_value(DiskTree().read(os.path.join(folder, "package.json"), MAX_JSON_CHARACTERS) or "")
+        version = member(package, "version")
+        if version is not None:  # a folder may say what kind of modules it has, and no more
+            return str(version) if str(member(package, "name")) in modules else ""
     return ""
 
 

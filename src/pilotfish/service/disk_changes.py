@@ -448,7 +448,7 @@ class _Root:
 def _note_inputs(session: Session, changes: Iterable[PathChange]) -> None:
     if session.inputs is not None:
         for found in changes:
-            session.inputs.note(found.path, found.change)
+            session.inputs.note(found.path, found.change, is_open=session.documents.is_open(found.path))
 
 
 def _are_all_open(session: Session, changes: Iterable[PathChange]) -> bool:

@@ -18,6 +18,7 @@ from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksum
 from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes
 from pilotfish.service.recent import Recent
+from pilotfish.system.regular_files import read_regular
 
 IMPORTED_BY_PATH = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".astro")
 """Files that others reach by a path with their name in it, unless a configuration maps it or they are everybody's."""
@@ -64,9 +65,10 @@ class ShapeCache:
                 known = self._by_path.get(path)
             if known is not None and known.look == look:
                 return known.shape
-            with open(path, "rb") as file:
-                content = file.read(MAX_FILE_BYTES + 1)
         except OSError:
+            return None
+        content = read_regular(path, MAX_FILE_BYTES + 1)
+        if content is None:
             return None
         shape = self.of_content(path, code_bytes(path, content))
         with self._lock:

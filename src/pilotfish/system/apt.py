@@ -31,7 +31,9 @@ def _names(lists: str, _changed: int) -> frozenset[str]:
     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
         asked = [PROGRAM, "pkgnames"]
-        answer = subprocess.run(asked, stdin=quiet, stdout=pipe, stderr=quiet, timeout=SECONDS, check=True)
+        # Of the variables one names a file of settings, which may be a project's.
+        plain = {"PATH": os.defpath}
+        answer = subprocess.run(asked, stdin=quiet, stdout=pipe, stderr=quiet, timeout=SECONDS, check=True, env=plain)
     except subprocess.SubprocessError:
         return frozenset()
     return frozenset(answer.stdout.decode(errors="replace").split())

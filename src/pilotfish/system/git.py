@@ -133,7 +133,7 @@ def committed_content(git: str, path: AbsPath) -> bytes | None:
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         # The folder is gone, too.
         folder, name = os.path.dirname(folder), os.path.join(os.path.basename(folder), name)
-    if not _is_readable(folder):
+    if not is_readable(folder):
         return None
     try:
         done = _run(git, folder, ("cat-file", "blob", f"HEAD:./{name}"), {}, SECONDS)
@@ -144,7 +144,7 @@ def committed_content(git: str, path: AbsPath) -> bytes | None:
 
 def _settings(git: str, folder: AbsPath) -> Mapping[str, str] | None:
     """`SAFE`, and every filter that the repository defines switched off; None where we cannot tell which there are."""
-    if not _is_readable(folder):
+    if not is_readable(folder):
         return None
     words = ("config", "--name-only", "-z", "--get-regexp", r"^filter\.")
     try:
@@ -192,7 +192,7 @@ def _run(
     )
 
 
-def _is_readable(folder: str) -> bool:
+def is_readable(folder: str) -> bool:
     """Whether git would wait for nobody there: a FIFO in place of a file, or included by one, blocks it for ever."""
     for above in ancestors(folder, "/"):
         place = os.path.join(above, ".git")

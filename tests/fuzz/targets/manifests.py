@@ -1,10 +1,12 @@
 """Manifests of a repository, TOML and JSON: values within bounds, and what is read of them; never an exception."""
 
 from fuzz.pieces import Pieces
+from pilotfish.model import AbsPath
 from pilotfish.servers.manifests import json_value, toml_table
+from pilotfish.servers.resolve import interpreter
 from pilotfish.servers.roots import claim
 from pilotfish.servers.spec import Grouping
-from pilotfish.servers.toolchains import no_node_packages, no_python_packages
+from pilotfish.servers.toolchains import no_compile_database, no_node_packages, no_python_packages, old_go
 from support.files.virtual_tree import VirtualTree
 
 WORDS = (
@@ -30,7 +32,7 @@ SEEDS = (
     b"go 1.21\n\nuse (\n\t./a\n\t./b\n)\n",
     b"packages:\n  - 'a/*'\n  - '!b'\n",
 )
-NAMES = ("pyproject.toml", "package.json", "requirements.txt", "Pipfile", "setup.py")
+NAMES = ("pyproject.toml", "package.json", "requirements.txt", "Pipfile", "setup.py", "go.mod", "CMakeLists.txt")
 
 
 def run(data: bytes) -> None:
@@ -43,3 +45,6 @@ def run(data: bytes) -> None:
     tree = VirtualTree({f"/w/{name}": text for name in NAMES})
     no_python_packages(["/w"], tree)
     no_node_packages(["/w"], tree)
+    no_compile_database(["/w"], tree)
+    old_go(["/w"], tree, AbsPath("/w/bin/go"))
+    interpreter(text)

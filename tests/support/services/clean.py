@@ -192,24 +192,28 @@ PYTHON_WRONG = {
     "pyright": "is not assignable to declared type",
     "ty": "is not assignable to",
     "pyrefly": "is not assignable to",
+    "zuban": "Incompatible types in assignment",
 }
 PYTHON_MISSING = {
     "basedpyright": "could not be resolved",
     "pyright": "could not be resolved",
     "ty": "Cannot resolve imported module",
     "pyrefly": "Cannot find module",
+    "zuban": "Cannot find implementation or library stub",
 }
 PYTHON_CONFIGURATION = {
     "basedpyright": ("pyrightconfig.json", '{"typeCheckingMode": "off"}', '{"typeCheckingMode": "standard"}'),
     "pyright": ("pyrightconfig.json", '{"typeCheckingMode": "off"}', '{"typeCheckingMode": "standard"}'),
     "ty": ("ty.toml", '[rules]\ninvalid-assignment = "ignore"\n', '[rules]\ninvalid-assignment = "error"\n'),
     "pyrefly": ("pyrefly.toml", "[errors]\nbad-assignment = false\n", "[errors]\nbad-assignment = true\n"),
+    "zuban": ("mypy.ini", "[mypy]\ndisable_error_code = assignment\n", "[mypy]\nenable_error_code = assignment\n"),
 }
 OUTSIDE_PYTHON = {
     "basedpyright": {"pyrightconfig.json": '{"extraPaths": ["../lib"]}'},
     "pyright": {"pyrightconfig.json": '{"extraPaths": ["../lib"]}'},
     "ty": {"ty.toml": '[environment]\nextra-paths = ["../lib"]\n'},
     "pyrefly": {"pyrefly.toml": 'search-path = [".", "../lib"]\n'},
+    "zuban": {"mypy.ini": "[mypy]\nmypy_path = ../lib\n"},
 }
 FINE, BAD = "value: int = 1\n", 'value: str = "a"\n'
 PROJECT = {"pyproject.toml": '[project]\nname = "x"\nversion = "1"\n'}
@@ -427,6 +431,8 @@ def go_cases() -> list[Case]:
         make("embedded file deleted", {"main.go": 'package main\n\nimport _ "embed"\n\n//go:embed t.txt\n'
                                        'var text string\n\nfunc main() { println(text) }\n', "t.txt": "a\n",
                                        "go.mod": mod}, change=deletes("t.txt"), error="pattern t.txt"),
+        make("configuration", {"main.go": "package main\n\nfunc one[T any](x T) {}\n\nfunc main() { one(1) }\n",
+                               "go.mod": mod}, change=writes("go.mod", mod.replace("1.19", "1.17")), error="go1.18"),
         make("cgo, first answer", {"main.go": 'package main\n\n// int one(void) { return 1; }\nimport "C"\n\n'
                                    'func main() { var x int = "a"; println(x, C.one()) }\n', "go.mod": mod},
              change=lambda _root: None, cold=True),
@@ -499,6 +505,9 @@ def data_cases() -> list[Case]:
 def framework_cases() -> list[Case]:
     web = {"package.json": '{"name": "x"}', "tsconfig.json": '{"compilerOptions": {"strict": true}}'}
     script = 'const x: number = "a";'
+    importing = '<script lang="ts">\nimport { value } from "pkg";\nconst x: number = value;\n</script>\n<p>{x}</p>\n'
+    declared, inner = "node_modules/pkg/index.d.ts", "export declare const value: {};\n"
+    package = {"node_modules/pkg/package.json": '{"name": "pkg", "version": "1.0.0", "types": "index.d.ts"}'}
     rules = "export default [{{ rules: {{ 'no-undef': '{}' }} }}];\n"
     eslint = {"main.js": "missing();\n", "package.json": '{"name": "x", "type": "module"}'}
     return [
@@ -508,6 +517,9 @@ def framework_cases() -> list[Case]:
              lambda _root: None, "is not assignable to type", cold=True),
         Case("svelte", "script in TypeScript", {"main.svelte": f'<script lang="ts">\n{script}\n</script>\n', **web},
              lambda _root: None, "is not assignable to type", cold=True),
+        Case("svelte", "inside of a package",
+             {"main.svelte": importing, **web, **package, declared: inner.format("number")},
+             writes(declared, inner.format("string")), "is not assignable to type"),
         Case("eslint", "configuration", {**eslint, "eslint.config.js": rules.format("off")},
              writes("eslint.config.js", rules.format("error")), "is not defined", prepare=npm_packages("eslint")),
         Case("eslint", "inside of a package", {**eslint, "eslint.config.js": 'export { default } from "rules";\n',

@@ -16,9 +16,11 @@ from pilotfish.config.jsonc import BadJson
 from pilotfish.errors import Code, Refused
 from pilotfish.hosts.edits.edit import MarkdownSection, WholeFile
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member, NoHooks, value_of
+from pilotfish.hosts.shared.changes import MAX_BYTES
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile, shell
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import languages_by_extension
+from pilotfish.system.regular_files import read_regular
 
 TIMEOUT_SECONDS = 10
 """For one hook. The hook program gives up by itself two seconds earlier."""
@@ -120,9 +122,8 @@ def plugin_files(where: Where, folder: HostFolder, below: str, host: str) -> tup
 def read_setting(path: str, key: str) -> Json:
     """One value of a host's settings; None when the file has none or cannot be read."""
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            value = value_of(file.read())
-    except (OSError, UnicodeDecodeError, BadJson):
+        value = value_of((read_regular(path, MAX_BYTES) or b"").decode("utf-8-sig"))
+    except (UnicodeDecodeError, BadJson):
         return None
     return value.get(key) if isinstance(value, dict) else None
 

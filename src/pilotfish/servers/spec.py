@@ -56,7 +56,6 @@ class RootStrategy(StrEnum):
     OUTERMOST = "outermost"
     """For builds whose modules only make sense together."""
     WORKSPACE = "workspace"
-    """Always the workspace: markers are not looked for."""
 
 
 class Grouping(StrEnum):
@@ -112,8 +111,7 @@ class Phases(StrEnum):
     ONE = "one"
     UNTIL_PROGRESS_ENDS = "until-progress-ends"
     AFTER_PROGRESS = "after-progress"
-    """It tells of its work, of its loading at every start too, and publishes for each open file when that has ended:
-    what it published before is void."""
+    """It tells of its work, its loading too, and publishes for each open file at its end: what came before is void."""
     UNTIL_QUIESCENT = "until-quiescent"
     """Until `experimental/serverStatus` says `quiescent`."""
 

@@ -230,7 +230,7 @@ def test_the_inside_of_an_installed_package_counts_for_every_server_that_reads_s
     root = AbsPath(str(tmp_path))
     known = input_evidence(inputs_of(spec), root, root, (AbsPath(f"{root}/packages"),), spec.files.extensions)
     assert known is not None
-    known.note(AbsPath(f"{root}/src/own{spec.files.extensions[0]}"))
+    known.note(AbsPath(f"{root}/src/own{spec.files.extensions[0]}"), is_open=True)
     assert known.holds()
     known.note(AbsPath(os.path.normpath(tmp_path / name)))
     assert not known.holds()

@@ -82,6 +82,8 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "mentions": ("embedded file deleted",),
     "folders": ("outside folder",),
     "also_told": ("schema",),
+    "emptied": (),
+    "arrivals": (),
 }
 """What the catalogue says of what a server reads, and how the names of the cases begin that play it."""
 
@@ -90,6 +92,8 @@ NOT_PLAYED: dict[tuple[str, str], str] = {
         ((server, "environment") for server in ("angular", "astro", "flow", "marko", "mdx", "pylsp")),
         "not installed where the matrix was played; started anew as every server that reads packages",
     ),
+    ("gopls", "emptied"): "played by the cases of its proof (`tests/prove.py`), which delete a file and bring it back",
+    ("buf", "arrivals"): "played by the cases of its proof, which delete a file and bring it back",
     ("jedi", "environment"): "it reports errors of syntax alone",
     ("json", "reloads"): "a marker of its root, of which it reads nothing",
     ("tailwindcss", "environment"): "its configuration is a program, and it has no verdict without its library",

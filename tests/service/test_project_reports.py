@@ -175,6 +175,31 @@ async def test_what_a_deletion_broke_is_told_by_the_next_process_too_and_after_a
         assert entry.session is not before
 
 
+@pytest.mark.proves("DIAG-8", "DIAG-14")
+async def test_what_the_last_process_was_too_slow_to_say_is_not_charged_to_an_edit_by_the_next_one(
+    tmp_path: Path,
+) -> None:
+    async with service_on(
+        tmp_path, {"ty": partial(linker, judges_all=True)}, config("ty"), clock=WallClock()
+    ) as ground:
+        begin(ground, "ty")
+        ground.write("lib.py", "def name1\n")
+        ground.write("far.py", "ask 1\n")
+        await edited(ground, "other.py", "def name9\n")
+        await edited(ground, "other.py", "def name9\ndef name8\n")
+        (entry,) = ground.service.pool.entries().values()
+        assert entry.session is not None
+        ledger = ground.service._ledgers.of(entry.session)  # pyright: ignore[reportPrivateUsage]
+        ledger.account_seconds = 9.0
+        # Somebody else breaks a file, and the server is not asked about its project any more.
+        ground.write("lib.py", "def name5\n")
+        lib = AbsPath(str(ground.root / "lib.py"))
+        ground.service.states.note(ground.client.root, [PathChange(lib, Change.CHANGED)])
+        await edited(ground, "other.py", "def name9\ndef name7\n")
+        entry.stop(Why.INPUTS)
+        assert told(await edited(ground, "other.py", "def name9\ndef name6\n")) == {}
+
+
 @pytest.mark.proves("DIAG-8")
 async def test_what_was_told_of_an_edited_file_is_not_told_again_with_the_next_edit(
     tmp_path: Path, server: str

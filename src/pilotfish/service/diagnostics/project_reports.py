@@ -88,12 +88,13 @@ class ProjectReports:
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._ledger(session, target)
             await ledger.until_in_step(deadline - current_time())
-            is_late, world = self._is_late(ledger, edited), self._states.world
+            is_late, world, given_at = self._is_late(ledger, edited), self._states.world, ledger.account_at
             found = await self._ask(session, target, edited, deadline)
             if found is not None:
                 ledger.owed = {**found.files, **ledger.owed}
             ledger.owed = {path: self._comparable(ledger, path, edited) for path in ledger.owed}
-            ledger.account_world = world
+            if ledger.account_at != given_at:
+                ledger.account_world = world
             if found is None:
                 return None
             if is_late:
@@ -144,9 +145,10 @@ class ProjectReports:
             ledger = self._ledger(session, target)
             if ledger.account is None or self._states.has_any_changed(target.root, ledger.account_world):
                 await ledger.until_in_step(deadline - current_time())
-                world = self._states.world
+                world, given_at = self._states.world, ledger.account_at
                 await self._ask(session, target, [path], deadline)
-                ledger.account_world = world
+                if ledger.account_at != given_at:
+                    ledger.account_world = world
             return None
 
         await self._use(client, workspace, target, work, deadline)

@@ -1,18 +1,24 @@
 """Builds all that is published into `dist/`: `.venv/bin/python tools/package.py --repository ADDRESS`.
 
-A wheel and a source archive for PyPI, whose README has absolute links and pictures, and one npm package each for the
-plugins of Pi and OpenCode. The address of the repository is that of who publishes it: the release workflow knows its
-own, and this project names none. `.claude-plugin/marketplace.json` is read by Claude Code from the repository itself.
+A wheel and a source archive for PyPI, whose README has absolute links and pictures; `pilotfish.pyz` and `pilotfish.exe`
+(`tools/bundle.py`); npm packages of the program and of the plugins of Pi and OpenCode; the recipes of package managers,
+hashes and provenance (`tools/recipes.py`). It sends nothing anywhere. The address of the repository is that of who
+publishes it: the release workflow knows its own, and this project names none. `.claude-plugin/marketplace.json` is read
+by Claude Code from the repository itself.
 """
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import bundle
+import recipes
 
 from pilotfish.hosts.shared.hook_settings import read_plugin
 from pilotfish.version import VERSION
@@ -32,15 +38,31 @@ def main(arguments: list[str]) -> None:
         "--repository", required=True, metavar="ADDRESS", help="such as https://example.org/you/pilotfish"
     )
     parser.add_argument("--out", type=Path, default=CLONE / "dist", metavar="DIR")
+    parser.add_argument("--for", dest="targets", metavar="PYTHON-SYSTEM", help="only this in pilotfish.pyz")
     asked = parser.parse_args(arguments)
     out: Path = asked.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
+    repository: str = asked.repository.rstrip("/")
     with tempfile.TemporaryDirectory(prefix="pilotfish-package-") as folder:
-        build_python(Path(folder) / "clone", asked.repository.rstrip("/"), out)
+        build_python(Path(folder) / "clone", repository, out)
+        bundle.build(next(out.glob("*.whl")), *targets(asked.targets), out, Path(folder) / "wheels")
+        build_launcher(Path(folder) / "npm", repository, out)
         for host in PLUGINS:
-            build_npm(host, Path(folder) / host, asked.repository, out)
-    for made in sorted(out.iterdir()):
-        print(made.name)
+            build_npm(host, Path(folder) / host, repository, out)
+    recipes.write(out, repository, VERSION)
+    recipes.seal(out, repository, VERSION)
+    for made in sorted(path for path in out.rglob("*") if path.is_file()):
+        print(f"{made.stat().st_size:>10} {made.relative_to(out)}")
+
+
+def targets(only: str | None) -> tuple[dict[str, list[str]], list[str]]:
+    """The systems and the Pythons of the archive: all that we name, or one of each, such as `3.11-linux-x86_64`."""
+    platforms: dict[str, list[str]] = recipes.CHANNELS["platforms"]
+    if only is not None:
+        python, _, platform = only.partition("-")
+        return {platform: platforms[platform]}, [python]
+    named = (re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one) for one in recipes.PROJECT["classifiers"])
+    return platforms, [found[1] for found in named if found]
 
 
 def build_python(clone: Path, repository: str, out: Path) -> None:
@@ -48,13 +70,17 @@ def build_python(clone: Path, repository: str, out: Path) -> None:
     for name in filter(None, names.split("\0")):
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CLONE / name, clone / name)
-    (clone / "README.md").write_text(absolute((CLONE / "README.md").read_text(), repository))
+    owned = f"\n<!-- mcp-name: {recipes.mcp_name(repository)} -->\n"  # the registry of MCP servers looks for it
+    (clone / "README.md").write_text(absolute((CLONE / "README.md").read_text(), repository) + owned)
     project = (CLONE / "pyproject.toml").read_text()
     (clone / "pyproject.toml").write_text(
         project.replace("[project.scripts]", f"{urls(repository)}\n[project.scripts]", 1)
     )
     argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(clone)]
-    subprocess.run(argv, check=True, capture_output=True)
+    when = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=CLONE, capture_output=True, text=True, check=True)
+    # The same commit makes the same bytes.
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": when.stdout.strip()}
+    subprocess.run(argv, check=True, capture_output=True, env=environment)
 
 
 def absolute(page: str, repository: str) -> str:
@@ -75,6 +101,16 @@ def urls(repository: str) -> str:
     return "[project.urls]\n" + "".join(f'{name} = "{repository}{path}"\n' for name, path in pages.items())
 
 
+def build_launcher(folder: Path, repository: str, out: Path) -> None:
+    """`npx pilotfish`: the archive, and the few lines of JavaScript that find a Python for it."""
+    shutil.copytree(CLONE / "npm" / "pilotfish", folder)
+    manifest = json.loads((folder / "package.json").read_text())
+    manifest["repository"] = {"type": "git", "url": f"git+{repository}.git"}
+    (folder / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    shutil.copy(out / "pilotfish.pyz", folder)
+    pack(folder, out)
+
+
 def build_npm(host: str, folder: Path, repository: str, out: Path) -> None:
     """A plugin that finds `pilotfish` on the `PATH`."""
     title, own = PLUGINS[host]
@@ -91,6 +127,10 @@ def build_npm(host: str, folder: Path, repository: str, out: Path) -> None:
     }
     (folder / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     (folder / "pilotfish.ts").write_text(read_plugin(host))
+    pack(folder, out)
+
+
+def pack(folder: Path, out: Path) -> None:
     shutil.copy(CLONE / "LICENSE", folder / "LICENSE")
     argv = ["npm", "pack", "--silent", "--pack-destination", str(out)]
     subprocess.run(argv, cwd=folder, check=True, capture_output=True)

@@ -13,10 +13,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import recipes
+
 CLONE = Path(__file__).resolve().parent.parent
 VERSION = Path("src", "pilotfish", "version.py")
 ALSO = (
     Path("npm", "llxprt", "package.json"),
+    Path("npm", "pilotfish", "package.json"),
     Path("packaging", "devcontainer", "src", "pilotfish", "devcontainer-feature.json"),
     Path("src", "pilotfish", "hosts", "plugins", "claude-code", ".claude-plugin", "plugin.json"),
 )
@@ -36,6 +39,7 @@ def main(arguments: list[str]) -> None:
     build = [str(CLONE / ".venv" / "bin" / "python"), str(CLONE / "tools" / "package.py")]
     subprocess.run([*build, "--repository", asked.repository, "--out", str(dist)], check=True)
     print(build_client(dist))
+    recipes.seal(dist, asked.repository.rstrip("/"), version)
     print(f"\nTag it, and the release workflow publishes it:\n  git tag -a v{version} -m {version}")
 
 

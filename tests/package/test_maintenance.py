@@ -66,7 +66,15 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As it is here, committed."""
     target = tmp_path_factory.mktemp("release") / "clone"
     subprocess.run(["git", "clone", "-q", "--shared", str(REPOSITORY), str(target)], check=True)
-    for name in ("tools/release.py", "docs/CHANGELOG.md", *VERSIONED):
+    for name in (
+        "tools/release.py",
+        "tools/recipes.py",
+        "packaging/channels.toml",
+        "pyproject.toml",
+        "docs/CHANGELOG.md",
+        *VERSIONED,
+    ):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, target / name)
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for words in (["add", "-A"], [*who, "commit", "-qm", "now", "--allow-empty"]):
@@ -77,6 +85,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 VERSIONED = (
     "src/pilotfish/version.py",
     "npm/llxprt/package.json",
+    "npm/pilotfish/package.json",
     "packaging/devcontainer/src/pilotfish/devcontainer-feature.json",
     "src/pilotfish/hosts/plugins/claude-code/.claude-plugin/plugin.json",
 )

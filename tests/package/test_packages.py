@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import tarfile
 import tomllib
 import zipfile
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pilotfish.version import VERSION
 from support.servers.real import REPOSITORY
 
 pytestmark = pytest.mark.proves("DOCS-1")
@@ -19,20 +18,28 @@ ADDRESS = "https://example.org/you/pilotfish"
 
 
 @pytest.mark.slow
-def test_all_packages_are_built_by_one_command(tmp_path: Path) -> None:
-    argv = [sys.executable, str(REPOSITORY / "tools/package.py"), "--repository", ADDRESS, "--out", str(tmp_path)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    wheel = zipfile.ZipFile(next(tmp_path.glob("*.whl")))
+def test_what_pypi_shows_has_links_that_work_there(dist: Path) -> None:
+    wheel = zipfile.ZipFile(next(dist.glob("*.whl")))
     metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode()
     assert f"Project-URL: Source, {ADDRESS}\n" in metadata
     page = metadata.partition("\n\n")[2]
     assert [target for target in re.findall(r"\]\(([^)]+)\)", page) if "://" not in target] == []
     assert f"git clone {ADDRESS}`" in page
-    for host in ("pi", "opencode"):
-        with tarfile.open(next(tmp_path.glob(f"pilotfish-{host}-*.tgz"))) as archive:
-            names = set(archive.getnames())
-        assert {"package/package.json", "package/pilotfish.ts", "package/LICENSE"} == names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "files"),
+    [
+        ("pilotfish-pi", {"pilotfish.ts"}),
+        ("pilotfish-opencode", {"pilotfish.ts"}),
+        ("pilotfish", {"pilotfish.js", "pilotfish.pyz", "README.md"}),
+    ],
+)
+def test_an_npm_package_has_what_it_runs_and_no_more(package: str, files: set[str], dist: Path) -> None:
+    with tarfile.open(dist / f"{package}-{VERSION}.tgz") as archive:
+        names = {name.removeprefix("package/") for name in archive.getnames()}
+    assert names == {"package.json", "LICENSE", *files}
 
 
 def test_every_python_that_is_tried_is_named() -> None:

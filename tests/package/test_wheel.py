@@ -20,40 +20,30 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what was built, without a look at the network."""
-    folder = tmp_path_factory.mktemp("dist")
-    argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(REPOSITORY)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stdout + done.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
-def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an empty environment that got the wheel and what it declares."""
+def installed(wheelhouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an empty environment that got the wheel and what it declares, without a network."""
     folder = tmp_path_factory.mktemp("venv")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    wheel = next(made.glob("*.whl"))
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-    done = subprocess.run([*pip, "install", "--quiet", str(wheel)], capture_output=True, text=True, check=False)
+    argv = [*pip, "install", "--quiet", "--no-index", "--find-links", str(wheelhouse), "pilotfish"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     return folder / "bin"
 
 
-def test_the_wheel_has_all_that_runs(made: Path) -> None:
+def test_the_wheel_has_all_that_runs(dist: Path) -> None:
     source = REPOSITORY / "src"
     files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
     wanted = {name for name in files if "__pycache__" not in name}
-    inside = set(zipfile.ZipFile(next(made.glob("*.whl"))).namelist())
+    inside = set(zipfile.ZipFile(next(dist.glob("*.whl"))).namelist())
     assert wanted - inside == set()
 
 
-def test_the_source_archive_has_what_the_gate_needs(made: Path) -> None:
-    with tarfile.open(next(made.glob("*.tar.gz"))) as archive:
+def test_the_source_archive_has_what_the_gate_needs(dist: Path) -> None:
+    with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"check", "demo", "mkdocs.yml", "tools/check.py", "docs/index.md", "tests/conftest.py"} <= names
-    assert {"npm/llxprt/src/index.ts", "CHANGELOG.md", ".pre-commit-hooks.yaml"} <= names
+    assert {"npm/llxprt/src/index.ts", "packaging/channels.toml", "CHANGELOG.md", ".pre-commit-hooks.yaml"} <= names
 
 
 @pytest.mark.parametrize("word", ["python", "panel", "all", "mcp", "serve"])

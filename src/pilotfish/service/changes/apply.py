@@ -25,26 +25,36 @@ from pilotfish.operations.rows import ROWS, at_position, request_of
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import hidden_builtin, refuse_bad_name
 from pilotfish.protocol.codec import Malformed
-from pilotfish.protocol.edits import EditPlan, TextChange
+from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.positions import Text
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.code_actions import CodeActions
 from pilotfish.service.changes.commands import Command, refuse_unconfirmed
 from pilotfish.service.changes.disk import DiskNow
-from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job, ProposedEdit, plan_of
+from pilotfish.service.changes.edit_proposals import (
+    AskServer,
+    EditProposal,
+    EditProposals,
+    Intent,
+    Job,
+    ProposedEdit,
+    changed_files,
+    plan_of,
+    with_component,
+)
 from pilotfish.service.changes.file_moves import FileMoves
 from pilotfish.service.changes.notify_servers import ServerNotifier, moved_by
 from pilotfish.service.changes.symbol_edits import SymbolEdits
 from pilotfish.service.changes.transaction import perform
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner, name_asked_about
+from pilotfish.service.questions.components import ComponentUse, not_included
 from pilotfish.service.questions.subject import Subject
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
-from pilotfish.system.real_path import real_path
 
 PREPARE_RENAME = "textDocument/prepareRename"
 
@@ -105,10 +115,34 @@ class ChangeRunner:
     async def _rename(self, job: Job) -> Intent:
         subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
-        request, caveats = request_of(Operation.RENAME), dict[str, str]()
+        caveats = dict[str, str]()
         old = name_asked_about(job.question, subject) or ""
         new, language = job.question.new_name or "", candidates[0].language_id if candidates else ""
         refuse_bad_name(new, old, language)
+        collected = await self._proposals.collect(job, candidates, self._renaming(job, subject, caveats))
+        if not collected.proposals:
+            for failure in collected.failures:
+                raise failure
+            raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
+        proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
+        if not proposal.edit.plan.operations and new != old:
+            raise await self._why_not(job, subject, proposal.candidate, old)
+        components = await self._questions.components.uses(old, subject, candidates, job.client, job.workspace)
+        for use in components.uses:
+            proposal = await self._in_component(job, proposal, use, old, caveats)
+        return Intent(
+            proposal.edit.plan,
+            proposal,
+            hits=len(collected.proposals),
+            failures=collected.failures,
+            doubts=collected.doubts,
+            caveats=(*caveats.values(), *components.unread),
+            warnings=(*hidden_builtin(new, language), *await self._same_name(job, subject)),
+        )
+
+    def _renaming(self, job: Job, subject: Subject, caveats: dict[str, str]) -> AskServer:
+        """How a server is asked for the edits at one place; `caveats` says what it did not search, by server."""
+        request = request_of(Operation.RENAME)
 
         async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
             if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
@@ -119,27 +153,23 @@ class ChangeRunner:
                 asked = await self._questions.request_context(session, request, job.question, subject)
                 answer = await session.request(request.method, request.build(asked), about=subject.path)
             plan = EditPlan(()) if is_null(answer) else plan_of(session.server, answer)
-            if caveat := searched.caveat(session.server, _changed_files(plan), job.workspace.root):
+            if caveat := searched.caveat(session.server, changed_files(plan), job.workspace.root):
                 caveats[session.server] = caveat
             return ProposedEdit(plan)
 
-        collected = await self._proposals.collect(job, candidates, ask)
-        if not collected.proposals:
-            for failure in collected.failures:
-                raise failure
-            raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
-        proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
-        if not proposal.edit.plan.operations and new != old:
-            raise await self._why_not(job, subject, proposal.candidate, old)
-        return Intent(
-            proposal.edit.plan,
-            proposal,
-            hits=len(collected.proposals),
-            failures=collected.failures,
-            doubts=collected.doubts,
-            caveats=tuple(caveats.values()),
-            warnings=(*hidden_builtin(new, language), *await self._same_name(job, subject)),
-        )
+        return ask
+
+    async def _in_component(
+        self, job: Job, proposal: EditProposal, use: ComponentUse, old: str, caveats: dict[str, str]
+    ) -> EditProposal:
+        """The same rename, with what the servers of a component change there."""
+        there = await self._proposals.collect(job, use.servers, self._renaming(job, use.subject, caveats))
+        new = job.question.new_name or ""
+        renamed = with_component(proposal, there.proposals, f"{old} as {new}", new)
+        if renamed is None:
+            why = " ".join(one.message for one in there.failures)
+            caveats[use.path] = not_included(old, [use.path], why, job.workspace.root)
+        return renamed or proposal
 
     async def _same_name(self, job: Job, subject: Subject) -> tuple[str, ...]:
         """What the file declares under the new name already."""
@@ -264,8 +294,3 @@ def _view(job: Job, intent: Intent) -> View:
         return View(root, "", Encoding.UTF16, {})
     texts = {path: Text(text) for path, text in proposal.seen.items()}
     return View(root, proposal.candidate.spec.id, proposal.encoding, texts)
-
-
-def _changed_files(plan: EditPlan) -> set[AbsPath]:
-    changed = {one.resource.path for one in plan.operations if isinstance(one, TextChange)}
-    return {AbsPath(real_path(path)) for path in changed if path is not None}

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from pilotfish.api.questions import Question
 from pilotfish.client.session import Session
@@ -192,6 +193,35 @@ def plan_of(server: str, answer: Raw) -> EditPlan:
         return edit_plan(answer)
     except Malformed as malformed:
         raise ServerFailed(Code.PROTOCOL_ERROR, f"{server} sent a malformed edit: {malformed}") from malformed
+
+
+def with_component(base: EditProposal, there: Sequence[EditProposal], imported: str, new: str) -> EditProposal | None:
+    """A rename together with its part in files that only the servers of a component read; None: they have none.
+
+    They keep the exported name, and import it as the new one (`imported`): after the rename it has the new name.
+    """
+    known = changed_files(base.edit.plan)
+    for one in there:
+        if not one.edit.plan.operations or one.encoding is not base.encoding:
+            continue
+        changes = [
+            replace(
+                change,
+                edits=tuple(
+                    replace(edit, new_text=new) if edit.new_text == imported else edit for edit in change.edits
+                ),
+            )
+            for change in one.edit.plan.operations
+            if isinstance(change, TextChange) and not known.issuperset(changed_files(EditPlan((change,))))
+        ]
+        plan = replace(base.edit.plan, operations=(*base.edit.plan.operations, *changes))
+        return replace(base, edit=replace(base.edit, plan=plan), seen={**one.seen, **base.seen})
+    return None
+
+
+def changed_files(plan: EditPlan) -> set[AbsPath]:
+    """The files whose text an edit changes."""
+    return {AbsPath(real_path(path)) for path in _texts_of(plan)}
 
 
 def _is_current(session: Session, plan: EditPlan) -> bool:

@@ -4,10 +4,16 @@ Servers are asked before the move (`workspace/willRenameFiles`), so their edits 
 come first. If no server answers, the file is moved all the same, and the answer says that no import was updated.
 """
 
+import os
+import re
+from collections.abc import Sequence
+
+import anyio.to_thread
 from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused
+from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.operations.results import is_null
 from pilotfish.policy.boundary import Want, admit
@@ -24,8 +30,10 @@ from pilotfish.service.changes.edit_proposals import (
     plan_of,
 )
 from pilotfish.service.changes.notify_servers import Moved, wants
+from pilotfish.service.diagnostics.component_imports import component_servers
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner
+from pilotfish.service.questions.completeness import head_of, listed
 from pilotfish.service.texts import Texts
 
 WILL_RENAME = "workspace/willRenameFiles"
@@ -59,9 +67,21 @@ class FileMoves:
             hits=len(collected.proposals),
             failures=collected.failures,
             doubts=collected.doubts,
-            caveats=() if collected.proposals or collected.failures else (NOTHING_FOLLOWED,),
+            caveats=await self._not_updated(job, source.moved, collected),
             warnings=tuple(f"{one.candidate.spec.id} proposed other edits, which were not applied" for one in left_out),
         )
+
+    async def _not_updated(self, job: Job, moved: Moved, collected: CollectedProposals) -> tuple[str, ...]:
+        """Files that import what is moved, and whose servers do not say how they should then."""
+        if not collected.proposals:
+            return () if collected.failures else (NOTHING_FOLLOWED,)
+        name, extension = os.path.splitext(os.path.basename(moved.old))
+        importing = component_servers(job.workspace, [extension])
+        kinds = {extension, *(one for spec in importing for one in spec.files.extensions)}
+        kinds -= {one for proposal in collected.proposals for one in proposal.candidate.spec.extensions}
+        found = await self._questions.files.mentioning(job.workspace, job.workspace.root, name, kinds) if kinds else ()
+        files = await anyio.to_thread.run_sync(_importing, name, sorted(found or ()))
+        return (f"imports in {listed(files, job.workspace.root)} were not updated",) if files else ()
 
     async def _source(self, job: Job) -> _Source:
         boundary = job.workspace.boundary
@@ -100,6 +120,12 @@ class FileMoves:
             return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
 
         return await self._proposals.collect(job, tuple(candidates.values()), ask)
+
+
+def _importing(name: str, paths: Sequence[AbsPath]) -> list[AbsPath]:
+    """The files that have the name at the end of a path in quotes. Blocking: for a thread."""
+    path_to = re.compile(rf"""["'][^"'\n]*\b{re.escape(name)}(?:\.\w+)?["']""".encode())
+    return [path for path in paths if path_to.search(head_of(path, MAX_FILE_BYTES))]
 
 
 def _with_move(plan: EditPlan, moved: Moved) -> EditPlan:

@@ -5,7 +5,7 @@ this is no error of anybody: the server that is missing or not trusted is named 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -46,8 +46,8 @@ def _component(workspace: Workspace, spec: ServerSpec, path: AbsPath, diagnostic
     """The file that an import means, where it is there and its server is one that explains it to this one."""
     module = module_of(diagnostic) or ""
     extension = os.path.splitext(module)[1]
-    servers = [one for one in workspace.specs.values() if extension in one.files.extensions]
-    if not any(_explains(workspace, one, spec) for one in servers):
+    servers = component_servers(workspace, spec.files.extensions)
+    if not any(extension in one.files.extensions for one in servers):
         return None
     folder = os.path.dirname(path)
     if module.startswith("."):
@@ -60,8 +60,12 @@ def _component(workspace: Workspace, spec: ServerSpec, path: AbsPath, diagnostic
     return next((AbsPath(os.path.normpath(one)) for one in places if os.path.isfile(one)), None)
 
 
-def _explains(workspace: Workspace, component: ServerSpec, spec: ServerSpec) -> bool:
-    """Whether files of `component` are modules in those of `spec`."""
+def component_servers(workspace: Workspace, extensions: Collection[str]) -> list[ServerSpec]:
+    """The servers whose files import files with these extensions."""
+    enabled = [spec for spec in workspace.specs.values() if not spec.disabled]
+    return [spec for spec in enabled if not _imported(workspace, spec).isdisjoint(extensions)]
+
+
+def _imported(workspace: Workspace, component: ServerSpec) -> set[str]:
     asked = component.relay.to if component.relay is not None else ()
-    extensions = {extension for one in asked for extension in workspace.specs[one].files.extensions}
-    return not extensions.union(component.reads).isdisjoint(spec.files.extensions)
+    return {*component.reads, *(one for other in asked for one in workspace.specs[other].files.extensions)}

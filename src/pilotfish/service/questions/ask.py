@@ -45,6 +45,7 @@ from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.completeness import ProjectFiles, SearchedFiles
+from pilotfish.service.questions.components import Components, not_included
 from pilotfish.service.questions.main_servers import MainServers
 from pilotfish.service.questions.outlines import EnclosingSymbols, without_locals
 from pilotfish.service.questions.project_requests import symbols_of_projects
@@ -80,6 +81,7 @@ class QuestionRunner:
         self.files = files
         self.main_servers = MainServers(access.pool, files)
         self.subjects = SubjectFinder(access.texts, files, self.answer)
+        self.components = Components(access.texts, files, self.answer)
         self._enclosing = EnclosingSymbols(access.texts)
 
     async def answer(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
@@ -89,8 +91,17 @@ class QuestionRunner:
         row = ROWS[question.operation]
         subject = await self.subjects.find(question, client, workspace)
         candidates = await self.candidates(question, subject, workspace)
-        work = partial(self._ask, row, question, subject, workspace)
-        replies = await self._replies(work, candidates, client, workspace)
+        ask = partial(self._replies, row, question, client, workspace)
+        replies = await ask(subject, candidates)
+        if row.is_wide:
+            name = name_asked_about(question, subject) or ""
+            components = await self.components.uses(name, subject, candidates, client, workspace)
+            replies += [Reply(OURSELVES, caveat=one) for one in components.unread]
+            for use in components.uses:
+                there = await ask(use.subject, use.servers)
+                failures = [one.failure.message for one in there if one.failure is not None]
+                why = not_included(name, [use.path], " ".join(failures), workspace.root)
+                replies += [one for one in there if one.reading is not None] or [Reply(OURSELVES, caveat=why)]
         answer = await self._answer(row, question, replies, client, workspace, started)
         if question.operation is Operation.CODE_ACTIONS and subject.text is not None and answer.data:
             answer = replace(answer, data=with_ids(answer.data, subject.text.string))
@@ -135,13 +146,16 @@ class QuestionRunner:
 
     async def _replies(
         self,
-        work: Callable[[Candidate, Session], Awaitable[Reply]],
-        candidates: Sequence[Candidate],
+        row: OperationRow,
+        question: Question,
         client: ClientSession,
         workspace: Workspace,
+        subject: Subject,
+        candidates: Sequence[Candidate],
     ) -> list[Reply]:
         async def one(candidate: Candidate) -> Reply:
-            return await self._use(candidate, partial(work, candidate), client, workspace)
+            work = partial(self._ask, row, question, subject, workspace, candidate)
+            return await self._use(candidate, work, client, workspace)
 
         return await side_by_side(one, candidates)
 
@@ -327,7 +341,7 @@ class QuestionRunner:
             server_hits=len(answered),
             errors=tuple(errors),
             caveats=(
-                *(reply.caveat for reply in answered if reply.caveat),
+                *(reply.caveat for reply in replies if reply.caveat),
                 *(caveat for caveat in searched if caveat),
                 *selection.caveats,
             ),

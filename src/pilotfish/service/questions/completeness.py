@@ -77,23 +77,22 @@ class SearchedFiles(Struct, frozen=True):
         if self.name is None:
             count = f"{len(missing)} of {len(self.mentioning)} source files were not searched"
             return f"{lacks}; {count}" if lacks else count
-        listed = f"also mentioned in {_listed(missing, root)}, which {server} has not loaded"
-        return f"{lacks}; {listed}" if lacks else listed
+        also = f"also mentioned in {listed(missing, root)}, which {server} has not loaded"
+        return f"{lacks}; {also}" if lacks else also
 
     def unknown(self, server: str, root: AbsPath) -> str | None:
         """What to say where the server found nothing, not even the declaration."""
         if not self.mentioning or self.name is None:
             return None
-        return (
-            f"{server} does not know what {self.name} is; it is mentioned in {_listed(sorted(self.mentioning), root)}"
-        )
+        return f"{server} does not know what {self.name} is; it is mentioned in {listed(sorted(self.mentioning), root)}"
 
     def other_mentions(self, answered: Collection[AbsPath]) -> int:
         """Files that mention the name, and have no result although they were searched."""
         return 0 if self.name is None else len(self.mentioning - self.unloaded - set(answered))
 
 
-def _listed(paths: Sequence[AbsPath], root: AbsPath) -> str:
+def listed(paths: Sequence[AbsPath], root: AbsPath) -> str:
+    """The first of some files, and how many others there are."""
     shown = ", ".join(shown_path(path, root) for path in paths[:MAX_LISTED])
     return f"{shown} and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else shown
 

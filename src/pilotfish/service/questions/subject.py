@@ -35,6 +35,7 @@ from pilotfish.operations.locate import (
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.operations.symbols import ALL
+from pilotfish.operations.tokens import occurrences, word_at
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit, require_file
 from pilotfish.protocol.positions import Text
@@ -85,10 +86,10 @@ class SubjectFinder:
         if question.file_path is None:
             if question.symbol is None:
                 return Subject()
-            return _at_member(question, await self._named_anywhere(question, client, workspace))
+            return _at_name(question, await self._named_anywhere(question, client, workspace))
         subject = await self._file(question.file_path, workspace)
         if question.symbol is not None:
-            return _at_member(question, await self._named(question, subject, client, workspace))
+            return _at_name(question, await self._named(question, subject, client, workspace))
         if question.line is None or subject.text is None:
             return subject
         if question.character is None and not ROWS[question.operation].takes_place:
@@ -250,12 +251,20 @@ def _members(subject: Subject, name: Name, symbols: Sequence[Symbol], workspace:
     return assigned_members(subject.text, shown_path(subject.path, workspace.root), name, symbols)
 
 
-def _at_member(question: Question, subject: Subject) -> Subject:
-    """Whoever asks for all uses of a function asks for those of the member that it is assigned to."""
-    is_wide = ROWS[question.operation].is_wide or question.operation is Operation.RENAME
-    if not is_wide or subject.text is None or subject.position is None:
+def _at_name(question: Question, subject: Subject) -> Subject:
+    """Where the name itself stands: outlines may give the begin of what it is part of, such as that of an element.
+
+    Whoever asks for all uses of a function asks for those of the member that it is assigned to.
+    """
+    if subject.text is None or subject.position is None:
         return subject
-    return replace(subject, position=member_at(subject.text, subject.position, name_of(question.symbol or "")))
+    name, position = name_of(question.symbol or ""), subject.position
+    if word_at(subject.text, position) != name.parts[-1]:
+        on_line = (one.start for one in occurrences(subject.text, position.line, name.parts[-1]))
+        position = next((one for one in on_line if one.character >= position.character), position)
+    if ROWS[question.operation].is_wide or question.operation is Operation.RENAME:
+        position = member_at(subject.text, position, name)
+    return replace(subject, position=position)
 
 
 def require_ok(answer: Answer[Any]) -> None:

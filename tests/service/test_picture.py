@@ -11,7 +11,11 @@ import pytest
 
 from pilotfish.api.answers import Diagnostic, State
 from pilotfish.api.questions import Operation, Question
+from pilotfish.system.watching.watcher import open_watcher
+from support.servers.script import Script
+from support.services.checks import full
 from support.services.real import RealService, real_service
+from support.services.several import BY_LINE, PROGRAM, WallClock, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-13")]
 
@@ -90,6 +94,32 @@ async def test_what_nobody_has_judged_may_concern_everybody(project: RealService
     assert (await found(project))["alone.py"] == ["import-not-found"]
     project.write("new.py", "missing = 1\n")
     assert (await found(project))["alone.py"] == []
+
+
+@pytest.mark.parametrize(("server", "asked"), [("basedpyright", 0), ("ty", 1)])
+async def test_a_refresh_for_an_opened_document_is_no_reason_to_ask_again(
+    server: str, asked: int, tmp_path: Path
+) -> None:
+    """basedpyright sends one whenever a document is opened; what others do it for is not known."""
+
+    def refreshing(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/didOpen", lambda _: script.ask("workspace/diagnostic/refresh"))
+        script.on("textDocument/diagnostic", lambda _: full())
+
+    config = {"lsp": {server: {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {server: refreshing}, config, watch=open_watcher, clock=WallClock()) as ground:
+        for name in ("pyproject.toml", "a.py", "b.py", "c.py"):
+            ground.write(name, "")
+        await ground.check("c.py")
+        with anyio.fail_after(30):
+            while not ground.service.disk_changes.follows(ground.client.root):
+                await anyio.lowlevel.checkpoint()
+        for name in ("a.py", "b.py"):
+            await ground.check(name)
+        before = ground.service.pool.counters.checks[server]
+        await ground.check("a.py")
+        assert ground.service.pool.counters.checks[server] - before == asked
 
 
 # --- Texts that are not on disk ---------------------------------------------------------------------------------------

@@ -214,8 +214,11 @@ class Workspace:
         return await self._service.reached(Moment("stop"), self._client)
 
     async def check(self, *paths: FilePath, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
-        """The verdict on files, and on those below folders; a text in `texts` is judged instead of what is on disk."""
-        files = _spelled(paths)
+        """The verdict on files, on those below folders, and without any on the whole workspace.
+
+        A text in `texts` is judged instead of what is on disk.
+        """
+        files = _spelled(paths) or tuple(texts or (self.root,))
         if texts or not self._has_folder(files):
             return await self._service.check(self._client, files, texts=texts)
         return await self.check_files(CheckRequest(files), lambda _: None)

@@ -169,14 +169,15 @@ class Freshness(CatalogueTable, frozen=True):
     compiler: Word | None = None
     """The source of what that second check finds: it words what the server's own analysis had found by itself."""
     answers_after: Word | None = None
-    """A save, or a change on disk, starts a check of all that depends on it, and what it answers is of the last such
-    check that has ended: it is asked once the progress whose token starts so has ended."""
+    """A save or a change on disk starts a check: it is asked once the progress whose token starts so has ended."""
     dependents_after_save: bool = False
     """Files that depend on the changed one are checked again only after `didSave`."""
     opens_with_unsaved: bool = False
     """And yet a file that is opened anew is checked with the texts of others that were sent and never saved."""
     cancels_on_change: bool = False
     """It gives up a question when some document is opened or changed, and says that we had cancelled it."""
+    refreshes_on_open: bool = False
+    """Opening or closing a document makes it send `workspace/diagnostic/refresh`, and changes nothing elsewhere."""
     on_demand: OnDemand | None = field(default=None, name="onDemandCommand")
     did_change_extra: JsonTable = {}
     """Members beside the standard ones of `didChange`, an extension of this server."""
@@ -463,8 +464,7 @@ class ServerSpec(CatalogueTable, frozen=True):
     scope: ProjectScope = ProjectScope()
     imports: Imports = Imports()
     undefined: Words = ()
-    """Codes of diagnostics about a name, attribute or parameter that nothing defines: in the middle of a change it may
-    come with the next edit. Where the code is a general one, words of the message, with a blank in them."""
+    """Codes of diagnostics about what nothing defines yet; where a code is general, words of the message instead."""
     syntax: Words = ()
     """Patterns of codes of syntax errors, which no edit of another file mends; one without a code counts as such."""
     completeness: Completeness = Completeness()

@@ -7,11 +7,13 @@ was noticed on disk that may affect it (`FileStates`). All else is checked. With
 from collections.abc import Callable, Mapping, Sequence
 
 import anyio
+from msgspec import Struct
 
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
+from pilotfish.pool.plan import Key
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
 from pilotfish.service.diagnostics.file_states import FileStates, Judges
@@ -25,8 +27,8 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.ports import FileText
 
-MAX_ROOTS = 64
-"""Roots of which it is known how often their servers took answers back."""
+MAX_SERVERS = 64
+"""Servers of which it is known how often they took answers back."""
 
 MAX_EXPLAINED = 200
 """Changed files whose effect is computed; after more, every file of the project is checked again."""
@@ -36,6 +38,14 @@ INDEX_SECONDS = 30.0
 
 _Processes = dict[tuple[str, AbsPath], tuple[str, float] | None]
 """By server and root, during one look at many files; None: it does not run, or nobody would notice a change."""
+
+
+class _TakenBack(Struct, frozen=True):
+    """How often a server had taken its answers back, in which world, after how many documents."""
+
+    world: int
+    refreshes: int
+    moves: int
 
 
 class Picture:
@@ -55,8 +65,7 @@ class Picture:
         self._affected = AffectedFiles(words)
         self._is_followed = is_followed
         self._explaining = anyio.Lock()
-        self._refreshes: Recent[AbsPath, tuple[int, int]] = Recent(MAX_ROOTS)
-        """By root: how often servers had taken answers back, and in which world that was."""
+        self._taken_back: Recent[Key, _TakenBack] = Recent(MAX_SERVERS)
 
     async def check(
         self,
@@ -145,20 +154,23 @@ class Picture:
         """Find out which files the changes since then may affect, where that is not known yet."""
         async with self._explaining:
             for root in sorted({key.root for key in self._access.pool.entries() if workspace.holds(key.root)}):
-                self._heed_refreshes(root)
+                self._heed_refreshes(workspace, root)
                 for number, changed in self._states.unexplained(root).items():
                     if changed and len(changed) <= MAX_EXPLAINED and None not in changed.values():
                         await self._explain_change(workspace, number, changed)
 
-    def _heed_refreshes(self, root: AbsPath) -> None:
+    def _heed_refreshes(self, workspace: Workspace, root: AbsPath) -> None:
         """A server takes its answers back after a change; without one nobody knows why, and nothing stands."""
-        entries = self._access.pool.entries()
-        sessions = [entry.session for key, entry in entries.items() if key.root == root]
-        refreshes = sum(session.reports.refreshes for session in sessions if session is not None)
-        world, before = self._refreshes.get(root) or (self._states.world, refreshes)
-        if refreshes > before and world == self._states.world:
-            self._states.lose(root)
-        self._refreshes.put(root, (self._states.world, refreshes))
+        for key, entry in self._access.pool.entries().items():
+            session, spec = entry.session, workspace.specs.get(key.server)
+            if key.root != root or session is None or spec is None:
+                continue
+            refreshes, moves = session.reports.refreshes, session.documents.moves
+            before = self._taken_back.get(key) or _TakenBack(self._states.world, refreshes, moves)
+            is_opened = spec.freshness.refreshes_on_open and before.moves != moves
+            if refreshes > before.refreshes and before.world == self._states.world and not is_opened:
+                self._states.lose(root)
+            self._taken_back.put(key, _TakenBack(self._states.world, refreshes, moves))
 
     async def _explain_change(self, workspace: Workspace, number: int, changed: Mapping[AbsPath, str | None]) -> None:
         world = self._states.world

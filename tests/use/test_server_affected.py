@@ -9,6 +9,7 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
+from pilotfish.service.diagnostics import server_affected
 from support.servers.real import require
 from support.services.real import RealService, only, real_service
 
@@ -143,6 +144,37 @@ async def test_every_file_that_an_edit_breaks_is_told_and_few_others_are_checked
         assert done.others.candidates <= case.most, (case, done.others)
         undone = await edited(project, case.file, FILES[case.file])
         assert "<diagnostics" not in undone.text, (case, undone.text)
+
+
+async def test_files_whose_declarations_take_too_long_are_compared_by_their_sources(
+    project: RealService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then more is checked, and the same is told."""
+    monkeypatch.setattr(server_affected, "DECLARATIONS_MS", -1)
+    for case in BREAKING:
+        await project.service.touched(Touch((case.file,), "read"), project.client)
+        done = await edited(project, case.file, FILES[case.file].replace(case.old, case.new))
+        told = {name for name in FILES if name in done.text and name != case.file}
+        assert told == set(case.broken), (case, done.text)
+        undone = await edited(project, case.file, FILES[case.file])
+        assert "<diagnostics" not in undone.text, (case, undone.text)
+    for case in (case for case in HARMLESS if case.file == "src/declared.ts"):
+        feedback = await edited(project, case.file, FILES[case.file].replace(case.old, case.new))
+        assert (feedback.text, (feedback.others and feedback.others.candidates) or 0) == ("", 0), case
+
+
+async def test_declarations_that_would_take_seconds_are_not_waited_for(project: RealService) -> None:
+    """Each function has twice the type of the one before. What only its source tells, is then over-estimated."""
+    levels = "".join(f"const f{n} = () => ({{ x{n}: f{n - 1}(), y{n}: f{n - 1}() }});\n" for n in range(1, 16))
+    big = (
+        f"const f0 = () => ({{ leaf: 1 }});\n{levels}export const made = () => {{ const all = f15(); return all; }};\n"
+    )
+    project.write("src/big.ts", big)
+    project.write("src/user.ts", 'import { made } from "./big";\nexport const a: number = made().x15.x14.y13.x12;\n')
+    await project.service.touched(Touch(("src/big.ts",), "read"), project.client)
+    done = await edited(project, "src/big.ts", big.replace("const all = f15(); return all;", "return f15();"))
+    assert done.others is not None
+    assert done.others.candidates == 1
 
 
 async def test_an_edit_that_nobody_can_see_makes_no_other_file_be_checked(project: RealService) -> None:

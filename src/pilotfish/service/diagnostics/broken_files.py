@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import anyio
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.feedback.conversation import still_there, with_late
 from pilotfish.feedback.deleted_modules import broken_by_deletion
@@ -220,7 +221,7 @@ class ProjectCheck:
             said = await ask(client, workspace, target, edits, candidates, search.deadline)
             if said is None:
                 return None
-            found = ServerAccount((*found.files, *said.files), (*found.unknown, *said.unknown))
+            found = replace(found, files=(*found.files, *said.files), unknown=(*found.unknown, *said.unknown))
         return found
 
     async def _led(

@@ -1,5 +1,6 @@
 """The pool at work, in virtual time."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -739,10 +740,27 @@ async def test_a_server_without_the_other_one_gets_an_empty_answer_and_goes_on()
         assert await relayed(servers[0], arguments=ABOUT) == [[7, None]]
 
 
+async def test_a_question_about_a_file_that_is_known_without_being_open_is_answered_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other server checks files of its project without opening them."""
+    monkeypatch.setattr(pool_module, "OPENING_SECONDS", math.inf)
+    unopened = {"file": f"{FILE}.vue"}
+    async with pool_on(hosting, working) as (pool, servers):
+        await pool.use(recipe(HOST), hover, lease="a")
+        await pool.use(recipe(relay=RELAY), hover, lease="a")
+        assert await relayed(servers[1], arguments=unopened) == [[7, ["info", unopened]]]
+
+
 async def test_a_question_waits_for_the_start_of_the_other_server_and_for_the_file_there() -> None:
     def slow(script: Script) -> None:
         hosting(script)
         script.on("initialize", lambda params: SILENCE)
+        script.on("workspace/executeCommand", answer)
+
+    def answer(params: Mapping[str, object]) -> object:
+        is_open = any(one.method == "textDocument/didOpen" for one in servers[1].received)
+        return {"body": params["arguments"]} if is_open else {"success": False}
 
     async with pool_on(working, slow) as (pool, servers), anyio.create_task_group() as tasks:
         await pool.use(recipe(relay=RELAY), hover, lease="a")
@@ -754,8 +772,6 @@ async def test_a_question_waits_for_the_start_of_the_other_server_and_for_the_fi
         assert not [one for one in servers[1].received if one.method == "workspace/executeCommand"]
         servers[1].reply((await servers[1].until("initialize")).id or 0, {"capabilities": servers[1].capabilities})
         assert (await servers[0].until("answer")).params == [[7, ["info", ABOUT]]]
-        methods = [one.method for one in servers[1].received]
-        assert methods.index("textDocument/didOpen") < methods.index("workspace/executeCommand")
 
 
 @pytest.mark.parametrize("answer", [SILENCE, 3, {}], ids=["silence", "no answer at all", "no body"])

@@ -172,7 +172,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OPENING_SECONDS = 2.0
-"""How long a question about a file waits until the server that is asked has it."""
+"""How long a question about a file that the other server does not know waits until it has it."""
 
 STOP_ALL_SECONDS = 8.0
 """Bound of stopping everything side by side: one ladder takes 5 s at most."""
@@ -439,14 +439,22 @@ def _may_answer(entry: Entry, root: AbsPath, relay: Relay) -> bool:
 
 
 async def _asked(command: str, request: str, arguments: Json, session: Session) -> Json:
-    """The answer of a session, once it has the file that is asked about: both are checking it."""
+    """The answer of a session. Of a file that it does not know it has none before it has that file: both check it."""
     path = AbsPath(file) if isinstance(arguments, dict) and isinstance(file := arguments.get("file"), str) else None
-    with anyio.move_on_after(OPENING_SECONDS):
-        while path is not None and not session.documents.is_open(path):
-            await session.changed.wait()
+
+    async def ask() -> Json:
+        answer = await session.request("workspace/executeCommand", asked)
+        return decode(answer, dict[str, Any]).get("body")
+
     asked = {"command": command, "arguments": [request, arguments]}
-    answer = await session.request("workspace/executeCommand", asked)
-    return decode(answer, dict[str, Any]).get("body")
+    is_open = path is None or session.documents.is_open(path)
+    found = await ask()
+    if found is not None or is_open or path is None:
+        return found
+    with anyio.move_on_after(OPENING_SECONDS):
+        while not session.documents.is_open(path):
+            await session.changed.wait()
+    return await ask()
 
 
 def _is_current(entry: Entry) -> bool:

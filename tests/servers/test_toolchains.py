@@ -112,6 +112,34 @@ def test_go_is_compared_with_what_the_module_asks_for(asked: str, *, is_old: boo
         assert found.what.startswith("go.mod asks for Go 1.26, and Go 1.19 is installed")
 
 
+@pytest.mark.parametrize(
+    ("asked", "setting", "downloads", "result"),
+    [
+        ("1.26", "auto", False, "go.mod asks for Go 1.26, and Go 1.22 is installed, which checks nothing of it."),
+        (
+            "1.22.12",
+            "auto",
+            False,
+            "go.mod asks for Go 1.22.12, and Go 1.22.10 is installed, which checks nothing of it.",
+        ),
+        ("1.26", "local", True, "go.mod asks for Go 1.26, and Go 1.22 is installed, which checks nothing of it."),
+        ("1.26", "auto", True, None),
+        ("1.22", "local", False, None),
+    ],
+    ids=["not trusted", "patch", "by its settings", "it downloads", "new enough"],
+)
+def test_a_go_that_refuses_newer_modules_blocks(
+    asked: str, setting: str, *, downloads: bool, result: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path / "go.mod", f"module example.com/a\n\ngo {asked}\n")
+    write(tmp_path / "go" / "VERSION", "go1.22.10")
+    write(tmp_path / "go" / "go.env", f"GOTOOLCHAIN={setting}\n")
+    write(tmp_path / "go" / "bin" / "go")
+    found = old_go(folders(tmp_path), TREE, AbsPath(str(tmp_path / "go" / "bin" / "go")), downloads=downloads)
+    assert (found and found.what) == result
+    assert found is None or found.blocks
+
+
 def test_a_proxy_of_rustup_without_its_component_is_empty(tmp_path: Path) -> None:
     write(tmp_path / "bin" / "rustup")
     for name in ("rust-analyzer", "cargo"):

@@ -145,3 +145,46 @@ async def test_an_import_of_a_component_names_the_server_that_is_not_here(tmp_pa
         counts = rows["typescript-native"]
         assert counts is not None
         assert counts.error == 2
+
+
+OLD_GO = (
+    "go.mod asks for Go 1.26, and Go {} is installed, which {}. Next: install Go 1.26 or newer from https://go.dev/dl/"
+)
+
+
+def go_project(folder: Path, version: str) -> dict[str, str]:
+    """A computer with this Go, and a module that asks for a newer one."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "go").write_text("")
+    (folder / "bin" / "go").chmod(0o755)
+    (folder / "VERSION").write_text(f"go{version}")
+    return {"go.mod": "module example.com/a\n\ngo 1.26\n", "main.go": "package main\n"}
+
+
+async def test_a_go_that_checks_nothing_is_the_answer_and_nobody_waits(tmp_path: Path) -> None:
+    files = go_project(tmp_path, "1.22.10")
+    config = {"lsp": {"gopls": {"command": [PROGRAM]}}, "feedback": {"noVerdict": "say"}}
+    async with service_on(tmp_path, {"gopls": unresolved}, config) as ground:
+        for name, text in files.items():
+            ground.write(name, text)
+        answer = await ground.check("main.go")
+        feedback = await ground.touched("main.go")
+    said = OLD_GO.format("1.22", "checks nothing of it")
+    assert (answer.meta.state, answer.meta.reason) == (State.UNAVAILABLE, f"gopls: {said}")
+    assert said in feedback.text
+    assert ground.started == {}
+
+
+async def test_an_older_go_is_said_once_beside_its_errors(tmp_path: Path) -> None:
+    files = go_project(tmp_path, "1.19.8")
+    config = {"lsp": {"gopls": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"gopls": unresolved}, config) as ground:
+        for name, text in files.items():
+            ground.write(name, text)
+        await ground.touched("main.go", kind="read")
+        texts = list[str]()
+        for number in range(2):
+            ground.write("main.go", f"import new{number}\n")
+            texts.append((await ground.touched("main.go")).text)
+    said = OLD_GO.format("1.19", "reports what is newer as errors")
+    assert [said in text for text in texts] == [True, False]

@@ -49,7 +49,10 @@ COMPILE_STEPS: Mapping[str, str] = {
 COMPILE_DATABASES = ("compile_commands.json", "build/compile_commands.json", "compile_flags.txt", ".clangd")
 """Where clangd looks in every folder above a file."""
 
-_GO_VERSION = re.compile(r"(?:^|\s)go\s*(\d{1,6})\.(\d{1,6})")
+_GO_VERSION = re.compile(r"(?:^|\s)go\s*(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
+
+STRICT_GO = (1, 21, 0)
+"""From this version on, Go does nothing in a module that asks for a newer one, unless it may download that."""
 
 
 class Shortfall(Struct, frozen=True):
@@ -61,6 +64,10 @@ class Shortfall(Struct, frozen=True):
     """The command that gets it, where the project says how."""
     hides_uses: bool = False
     """Whether files of the project do not see each other without it."""
+    of_packages: bool = False
+    """Whether it explains imports alone, which are told as one line."""
+    blocks: bool = False
+    """Whether nothing can be checked without it."""
     comes_first: bool = False
     """Whether it brings servers, or says by its versions which ones fit: these are chosen after it."""
 
@@ -76,7 +83,8 @@ def no_python_packages(
         name: step for name, step in PYTHON_STEPS.items() if step.startswith(_PIP) or is_installed(step.split()[0])
     }
     step = _step(folders, tree, usable) or _step(folders, tree, PYTHON_STEPS)
-    return Shortfall("No Python environment was found, so imports of installed packages cannot be resolved.", step)
+    what = "No Python environment was found, so imports of installed packages cannot be resolved."
+    return Shortfall(what, step, of_packages=True)
 
 
 def no_node_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall | None:
@@ -84,7 +92,7 @@ def no_node_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall | N
         return None
     step = _step(folders, tree, NODE_STEPS)
     what = "There is no node_modules folder, so imports of packages cannot be resolved."
-    return Shortfall(what, step, comes_first=True)
+    return Shortfall(what, step, of_packages=True, comes_first=True)
 
 
 def no_compile_database(folders: Sequence[str], tree: ProjectTree) -> Shortfall | None:
@@ -95,8 +103,10 @@ def no_compile_database(folders: Sequence[str], tree: ProjectTree) -> Shortfall 
     return Shortfall(what, _step(folders, tree, COMPILE_STEPS), hides_uses=True)
 
 
-def old_go(folders: Sequence[str], tree: ProjectTree, program: AbsPath | None) -> Shortfall | None:
-    """Whether `go.mod` asks for a newer Go than the one that `program` belongs to."""
+def old_go(
+    folders: Sequence[str], tree: ProjectTree, program: AbsPath | None, *, downloads: bool = False
+) -> Shortfall | None:
+    """Whether `go.mod` asks for a newer Go than the one that `program` belongs to, and may not download."""
     texts = (tree.read(os.path.join(folder, "go.mod"), MAX_BYTES) for folder in folders)
     asked = next((_go_version(text) for text in texts if text is not None), None)
     if asked is None or program is None:
@@ -105,9 +115,14 @@ def old_go(folders: Sequence[str], tree: ProjectTree, program: AbsPath | None) -
     installed = _go_version(tree.read(os.path.join(home, "VERSION"), MAX_BYTES) or "")
     if installed is None or installed >= asked:
         return None
-    wanted, here = (".".join(map(str, version)) for version in (asked, installed))
-    what = f"go.mod asks for Go {wanted}, and Go {here} is installed, which reports what is newer as errors."
-    return Shortfall(what, f"install Go {wanted} or newer from https://go.dev/dl/")
+    blocks = installed >= STRICT_GO
+    if blocks and downloads and "GOTOOLCHAIN=local" not in (tree.read(os.path.join(home, "go.env"), MAX_BYTES) or ""):
+        return None
+    shown = 2 if asked[:2] != installed[:2] else 3
+    wanted, here = (".".join(map(str, version[:shown])) for version in (asked, installed))
+    result = "checks nothing of it" if blocks else "reports what is newer as errors"
+    what = f"go.mod asks for Go {wanted}, and Go {here} is installed, which {result}."
+    return Shortfall(what, f"install Go {wanted} or newer from https://go.dev/dl/", blocks=blocks)
 
 
 def is_empty_proxy(path: AbsPath, environment: Mapping[str, str]) -> bool:
@@ -170,6 +185,6 @@ def _names_packages(name: str, text: str) -> bool:
             return True
 
 
-def _go_version(text: str) -> tuple[int, int] | None:
+def _go_version(text: str) -> tuple[int, int, int] | None:
     found = _GO_VERSION.search(text)
-    return (int(found[1]), int(found[2])) if found else None
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None

@@ -15,7 +15,7 @@ from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
 from pilotfish.config.problems import Problem, ProblemGrade
 from pilotfish.config.trust import approved_files
-from pilotfish.errors import Code, Unavailable
+from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.feedback.text import Form
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
@@ -128,9 +128,17 @@ class Workspace:
             case Environment.COMPILE_DATABASE:
                 return no_compile_database(folders, self._tree)
             case Environment.GO:
-                return old_go(folders, self._tree, self.program("go"))
+                downloads = self.restriction(spec, self._root_of(spec, path)) is None
+                return old_go(folders, self._tree, self.program("go"), downloads=downloads)
             case None:
                 return None
+
+    def blockage(self, spec: ServerSpec, path: AbsPath) -> Unavailable | None:
+        """What is not here, and without which the server can say nothing about a file."""
+        found = self.shortfall(spec, path) if spec.imports.environment is Environment.GO else None
+        if found is None or not found.blocks:
+            return None
+        return Unavailable(Code.SERVER_MISSING, found.what, hint=f"Next: {found.step}", scene=Scene(spec.id))
 
     def hidden_uses(self, *paths: AbsPath) -> tuple[str, ...]:
         """What is not here and keeps servers of these files from seeing all uses, in a sentence each."""

@@ -312,7 +312,7 @@ class EditFeedback:
             text = _text(workspace, touch, judged, own, notes)
         untold = [
             *_untold(judged.missing.packages),
-            *_hiding(workspace, judged),
+            *dict.fromkeys(str(one) for one in explanations(workspace, judged.verdicts) if one.hides_uses),
             *_older_line(workspace, judged),
             *_uncompared(workspace, judged),
         ]
@@ -324,7 +324,7 @@ class EditFeedback:
         notes = [*self._notices.take(client, workspace, judged.edited), *_uncompared(workspace, judged)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += self._missing_line(client, workspace, judged.missing.introduced, judged)
-        notes += self._notices.take_lacking(client, _hiding(workspace, judged))
+        notes += self._notices.take_lacking(client, explanations(workspace, judged.verdicts))
         return notes
 
     def _missing_line(
@@ -333,7 +333,7 @@ class EditFeedback:
         """A line about all of them when one of these was not mentioned before."""
         if not self._notices.is_first(client, packages):
             return []
-        why = next((str(one) for one in explanations(workspace, judged.edited) if not one.hides_uses), None)
+        why = next((str(one) for one in explanations(workspace, judged.edited) if one.of_packages), None)
         return [missing_imports_line(len(judged.missing.packages), why)]
 
     def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict], world: int) -> None:
@@ -408,12 +408,6 @@ def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:
 def _untold(packages: frozenset[str]) -> list[str]:
     """What was found and is not told as an error: the answer is not the whole one then."""
     return [missing_imports_line(len(packages))] if packages else []
-
-
-def _hiding(workspace: Workspace, judged: Judged) -> list[str]:
-    """What is not here and keeps a server from seeing what these files declare for each other."""
-    found = (one for one in explanations(workspace, judged.verdicts) if one.hides_uses)
-    return list(dict.fromkeys(map(str, found)))
 
 
 def _text(

@@ -11,6 +11,7 @@ from pilotfish.api.answers import error_of
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
+from pilotfish.servers.toolchains import Shortfall
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.runner import WITHOUT_SERVER, FileVerdict
 from pilotfish.service.recent import Recent
@@ -49,10 +50,11 @@ class Notices:
         said |= unsaid
         return bool(unsaid)
 
-    def take_lacking(self, client: ClientSession, sentences: Sequence[str]) -> tuple[str, ...]:
-        """What a project lacks, without which its files are not judged in full: nothing that they declare counts."""
-        left_out = "Where a header is not found, undeclared names are not told as errors."
-        return _unsaid(self._said_to(client), ((one, f"{left_out} {one}") for one in sentences))
+    def take_lacking(self, client: ClientSession, found: Iterable[Shortfall]) -> tuple[str, ...]:
+        """What a project lacks, without which its files are not judged as they should be."""
+        left_out = "Where a header is not found, undeclared names are not told as errors. "
+        told = ((str(one), f"{left_out if one.hides_uses else ''}{one}") for one in found if not one.of_packages)
+        return _unsaid(self._said_to(client), told)
 
     def _said_to(self, client: ClientSession) -> set[str]:
         said = self._said.get(client.id)

@@ -234,6 +234,8 @@ class CheckRunner:
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
 
         async def one(candidate: Candidate) -> Outcome:
+            if blocked := workspace.blockage(candidate.spec, file.path):
+                return no_verdict(candidate.spec.id, blocked, 0.0)
             named = replace(file, language_id=candidate.language_id)
             return await self._on(client, workspace, candidate, named, wish)
 

@@ -155,7 +155,9 @@ class QuestionRunner:
     ) -> list[Reply]:
         async def one(candidate: Candidate) -> Reply:
             work = partial(self._ask, row, question, subject, workspace, candidate)
-            return await self._use(candidate, work, client, workspace)
+            reply = await self._use(candidate, work, client, workspace)
+            blocked = workspace.blockage(candidate.spec, subject.path or workspace.root) if reply.failure else None
+            return replace(reply, failure=blocked) if blocked else reply
 
         return await side_by_side(one, candidates)
 

@@ -30,6 +30,9 @@ SERVERS = {"basedpyright": ".py", "gopls": ".go", "vtsls": ".ts", "clangd": ".c"
 SITE = ".venv/lib/python3.11/site-packages"
 VENV = {".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n", f"{SITE}/a/__init__.py": ""}
 
+MOVED = "moved"
+"""What is in this folder is made elsewhere, and moved here between two questions."""
+
 GIT = {".git/HEAD": "ref: refs/heads/main\n", ".git/config": "", ".git/refs/heads/main": "1" * 40 + "\n"}
 
 PLAIN = {"a.py": "x = 1\n", "b.py": "from a import x\n"}
@@ -104,6 +107,8 @@ HOSTILE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "system/watching/ignoring.py": {
         ".gitignore, 30,000 rules": {".gitignore": "".join(f"f{number}*x*\n" for number in range(30_000))},
+        "2,000 folders that come at once": {f"{MOVED}/{number}/c.py": "x = 1\n" for number in range(2_000)},
+        "10,000 files that come at once": {f"{MOVED}/{n % 9}/c{n}.py": "x = 1\n" for n in range(10_000)},
     },
     "system/git.py": {
         ".git/config, 256 KB": {**GIT, ".git/config": "[include]\n\tpath = a\n" * 10_000},
@@ -138,10 +143,12 @@ async def waited(files: Mapping[str, str], folder: Path) -> float:
         write(root / "warm.py", "x = 1\n")
         await running.service.touched(Touch(("warm.py",), "edit"), running.client)
         for name, text in files.items():
-            write(root / name, text)
+            write((folder if name.startswith(MOVED) else root) / name, text)
         tasks.start_soon(watchdog.run)
         for source in (name for name in files if name.startswith(("a.", "b."))):
             await running.service.check(running.client, (source,))
+            if (folder / MOVED).exists():
+                (folder / MOVED).rename(root / MOVED)
             await anyio.to_thread.run_sync(write, root / source, files[source] + "\ny = 1\n")
             await running.service.touched(Touch((source,), "edit"), running.client)
         tasks.cancel_scope.cancel()

@@ -803,3 +803,29 @@ async def test_many_events_are_dealt_with_off_the_loop(tmp_path: Path, monkeypat
     async with watched(tmp_path, EVERYTHING) as changes:
         (tmp_path / "new").touch()
         assert await changes.found() == ["created new"]
+
+
+@pytest.mark.proves("F89", "T43")
+async def test_a_tree_that_comes_or_goes_at_once_is_walked_off_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One event may stand for any number of folders."""
+    listed = list[str]()
+
+    def counted(folder: AbsPath, *, follow: bool) -> listing.Listing | listing.Shortage | None:
+        listed.append(folder)
+        return listing.listing(folder, follow=follow)
+
+    monkeypatch.setattr(tree, "listing", counted)
+    beside, root = tmp_path / "beside", tmp_path / "root"
+    lay_out(beside)
+    root.mkdir()
+    async with watched(root, EVERYTHING) as changes:
+        for origin, target, change in ((beside, root / "big", "created"), (root / "big", beside, "deleted")):
+            listed.clear()
+            origin.rename(target)
+            assert changes.watcher.drain_now() is None
+            assert not listed
+            assert f"{change} big/folder/inner/deep" in await changes.found()
+        (root / "file").touch()
+        assert changes.watcher.drain_now() is not None

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from pilotfish.api.answers import Answer, State
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.service import disk_changes as watching
-from pilotfish.service.disk_changes import CATCH_UP_SECONDS, GATHER_SECONDS, QUIET_SECONDS
+from pilotfish.service.disk_changes import CATCH_UP_SECONDS, GATHER_SECONDS, PIECE, QUIET_SECONDS
 from support.servers.importer import importer
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario
@@ -88,6 +89,29 @@ async def test_nothing_runs_while_nothing_happens(tmp_path: Path) -> None:
         drains, covered = on.watcher.drains, len(on.watcher.covered)
         await anyio.sleep(600)
         assert (on.watcher.drains, len(on.watcher.covered)) == (drains, covered)
+
+
+@pytest.mark.proves("F89", "T43")
+async def test_everybody_else_has_their_turn_while_thousands_of_changes_are_told(tmp_path: Path) -> None:
+    pieces, turns, few = 10, 0, 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with ground(tmp_path) as on, anyio.create_task_group() as tasks:
+        await on.work.check()
+        tasks.start_soon(count_turns)
+        await on.work.check()
+        few = turns
+        on.watcher.find(*(made(on.path(f"{number}")) for number in range(pieces * PIECE)))
+        await on.work.check()
+        tasks.cancel_scope.cancel()
+    assert on.sizes() == [pieces * PIECE]
+    # When they are passed on, when they are told, and when open documents follow.
+    assert turns - few >= few + 3 * pieces
 
 
 @pytest.mark.proves("F60")

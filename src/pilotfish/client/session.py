@@ -35,6 +35,7 @@ from pilotfish.protocol.rpc import ErrorCode, ResponseError, UnusableResponse
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Change, PathChange, WatchRegistration, batch, wanted
 from pilotfish.protocol.wire import (
+    DidChangeWatchedFilesParams,
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
     Json,
@@ -265,10 +266,12 @@ class Session:
     def tell_changes(self, changes: Iterable[PathChange]) -> bool:
         """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""
         changes = tuple(changes)
-        params = batch(changes, self.watchers(), (self.root,))
-        if params is None:
+        return self.send_changes(batch(changes, self.watchers(), (self.root,)), changes)
+
+    def send_changes(self, message: DidChangeWatchedFilesParams | None, changes: Sequence[PathChange]) -> bool:
+        if message is None:
             return False
-        self._connection.notify("workspace/didChangeWatchedFiles", params)
+        self._connection.notify("workspace/didChangeWatchedFiles", message)
         if self._options.saves_after_changes:
             self._save_after(changes)
         return True

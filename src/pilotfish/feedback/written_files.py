@@ -1,6 +1,7 @@
 """The files that somebody changed on disk between two events of a conversation, each with one word for all changes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
@@ -28,11 +29,16 @@ class WrittenFiles:
     def __init__(self, changes: Mapping[AbsPath, Written] | None = None) -> None:
         self._changes: dict[AbsPath, Written] = dict(changes or {})
 
+    def takes(self, path: AbsPath) -> bool:
+        """Whether a change of this file would be remembered."""
+        return path in self._changes or len(self._changes) < MAX_WRITTEN
+
     def add(self, found: PathChange, before: str | None) -> None:
+        if not self.takes(found.path):
+            return
         known = self._changes.get(found.path)
         if known is None:
-            if len(self._changes) < MAX_WRITTEN:
-                self._changes[found.path] = Written(found.change, before)
+            self._changes[found.path] = Written(found.change, before)
             return
         both = MERGED.get((known.change, found.change), found.change)
         if both is None:
@@ -49,7 +55,7 @@ class WrittenFiles:
     def discard(self, path: AbsPath) -> Written | None:
         return self._changes.pop(path, None)
 
-    def clear(self, *, but: Collection[AbsPath] = ()) -> None:
+    def clear(self, *, but: AbstractSet[AbsPath] = frozenset()) -> None:
         self._changes = {path: change for path, change in self._changes.items() if path in but}
 
     def all(self) -> dict[AbsPath, Written]:

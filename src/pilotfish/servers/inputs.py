@@ -112,7 +112,7 @@ class InputEvidence:
             return
         is_late = path.endswith(self._libraries) and self._is_library(path)
         is_late |= not is_open and path.endswith(self._unseen)
-        comes_or_goes = change is not Change.CHANGED and self._is_present(path)
+        comes_or_goes = bool(self._presence) and change is not Change.CHANGED and self._is_present(path)
         if self._steers(os.path.basename(path)) or is_late or comes_or_goes or self._is_lost(path, change):
             self.changed = self.changed or path
 

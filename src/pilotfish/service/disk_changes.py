@@ -10,11 +10,15 @@ Where a watcher is not available or fails, servers run without it, and `health` 
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
+from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
@@ -22,7 +26,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration
+from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.on_demand import reread
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -52,8 +56,14 @@ MAX_PENDING = 250_000
 """Changed paths in one notification, some 30 MB. A server that missed more is restarted."""
 
 
+PIECE = 500
+"""Changes that are dealt with in one go, which takes some milliseconds: a command may move a folder with thousands of
+files, and everybody else must have their turn meanwhile."""
+
 MAX_FOLDERS = 2_000
 """Documents whose folder is kept."""
+
+V = TypeVar("V")
 
 Noticed = Callable[[AbsPath, Sequence[PathChange]], None]
 """Told of every change below a root."""
@@ -187,6 +197,8 @@ class _Root:
         self._watcher: Watcher | None = None
         self._covered = Interest((path,))
         self._covering = anyio.Lock()
+        self._draining = anyio.Lock()
+        """Held until what was drained is passed on: before that, nobody is in step."""
         self._covered_at = self._looked_at = clock.wall()
         self._outdated = True
         """Some session may want something else than is covered."""
@@ -271,7 +283,7 @@ class _Root:
 
     def is_in_step(self) -> bool:
         """Whether every session was sent all changes on disk. Reads what the watcher reports by now."""
-        if self._watcher is None or self._outdated or self._covering.locked():
+        if self._watcher is None or self._outdated or self._covering.locked() or self._draining.locked():
             return False
         now = self._clock.wall()
         try:
@@ -280,7 +292,7 @@ class _Root:
             # `catch_up` meets the same error and handles it.
             return False
         members = self._members.values()
-        self._pass_on(self._watcher, found or (), now)
+        deque(self._pass_on(self._watcher, found or (), now), 0)
         for member in members:
             self._outdated |= member.look()
         if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
@@ -380,22 +392,26 @@ class _Root:
             await anyio.sleep(STEP_SECONDS)  # noqa: TID251 -- no answer waits for this: `catch_up` delivers at once
 
     async def _drain(self, watcher: Watcher) -> bool:
-        now = self._clock.wall()
-        found = await watcher.drain()
-        self._pass_on(watcher, found, now)
+        async with self._draining:
+            now = self._clock.wall()
+            found = await watcher.drain()
+            for _ in self._pass_on(watcher, found, now):
+                await anyio.lowlevel.cancel_shielded_checkpoint()
         return bool(found)
 
-    def _pass_on(self, watcher: Watcher, drained: Sequence[PathChange], now: float) -> None:
-        """To the sessions, and to those who follow all changes, whatever a server has registered."""
+    def _pass_on(self, watcher: Watcher, drained: Sequence[PathChange], now: float) -> Iterator[None]:
+        """To those who follow all changes, whatever a server has registered, and to the sessions, piece by piece."""
         found = (*drained, *watcher.aliases(drained))
         since, self._looked_at = self._looked_at - SLACK_SECONDS, now
-        for member in self._members.values():
-            _add(member, found)
-            if found and member.session.inputs is not None:
-                member.session.inputs.note_older((one.path for one in found), since)
         self._ledgers.doubt(change.path for change in found)
         self._words.changed(self._path, (change.path for change in found))
         self._noticed(self._path, found)
+        for piece in _pieces(found):
+            for member in self._members.values():
+                _add(member, piece)
+                if member.session.inputs is not None:
+                    member.session.inputs.note_older((one.path for one in piece), since)
+            yield
 
     async def _deliver_all(self) -> None:
         """Returns when every session was sent what was found by now, also by another task."""
@@ -419,10 +435,16 @@ class _Root:
         try:
             async with member.delivering:
                 flush, member.has_news = member.pending.flush(), False
-                _note_inputs(session, flush.changes)
+                message, pick = None, partial(batch, registrations=session.watchers(), roots=(session.root,))
+                with anyio.CancelScope(shield=True):
+                    # What was flushed is nowhere else.
+                    for piece in _pieces(flush.changes):
+                        _note_inputs(session, piece)
+                        await anyio.lowlevel.checkpoint()
+                    message = await _beside(pick, flush.changes)
                 if flush.rescan:
                     session.fail("missed too many changes on disk at once")
-                elif session.tell_changes(flush.changes) and not _are_all_open(session, flush.changes):
+                elif session.send_changes(message, flush.changes) and not _are_all_open(session, flush.changes):
                     ledger.note_disk_change()
                 await self._follow(member, flush.changes)
         except Failure:
@@ -438,11 +460,22 @@ class _Root:
         try:
             member.is_behind = True
             member.is_behind = not await reread(member.session, left.values())
-            for path, found in () if member.is_behind else tuple(left.items()):
-                if await self._ledgers.follow(member.session, path, gone=found.change is Change.DELETED):
-                    del left[path]
+            for piece in () if member.is_behind else _pieces(tuple(left.values())):
+                await anyio.lowlevel.checkpoint()
+                for found in piece:
+                    if await self._ledgers.follow(member.session, found.path, gone=found.change is Change.DELETED):
+                        del left[found.path]
         finally:
             _add(member, left.values())
+
+
+def _pieces(changes: Sequence[PathChange]) -> Iterator[Sequence[PathChange]]:
+    return (changes[start : start + PIECE] for start in range(0, len(changes), PIECE))
+
+
+async def _beside(work: Callable[[Sequence[PathChange]], V], changes: Sequence[PathChange]) -> V:
+    """What a pure function says of these changes; in a thread where there are many."""
+    return work(changes) if len(changes) <= PIECE else await anyio.to_thread.run_sync(work, changes)
 
 
 def _note_inputs(session: Session, changes: Iterable[PathChange]) -> None:

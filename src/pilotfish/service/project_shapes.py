@@ -3,13 +3,22 @@
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from threading import Lock
 
 from msgspec import Struct
 
 from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
 from pilotfish.feedback.shapes.asked import ASKED_BY_STDLIB
-from pilotfish.feedback.shapes.imports import is_package, key_of, may_mean, means_module, meant_by, target_of
+from pilotfish.feedback.shapes.imports import (
+    ModulePath,
+    is_package,
+    key_of,
+    may_mean,
+    means_module,
+    meant_by,
+    target_of,
+)
 from pilotfish.feedback.shapes.plain import PlainClasses
 from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
 from pilotfish.feedback.shapes.spread import Importer
@@ -106,11 +115,23 @@ class ProjectShapes:
         self._texts = edited
         self._edited: dict[AbsPath, list[Shape]] = {}
         self._endings = tuple(extensions)
-        self.paths = [path for path in index if path.endswith(self._endings)]
-        self._packages = {target_of(path) for path in (*index, *edited) if is_package(path)}
+        self._known = tuple(index)
         self._imports: dict[AbsPath, dict[str, list[Import]]] = {}
         self._asked: frozenset[str] | None = None
-        self._plain = PlainClasses(self.shapes, (*index, *edited), self._packages)
+
+    # What goes through every file of a project is for the thread that asks.
+
+    @cached_property
+    def paths(self) -> list[AbsPath]:
+        return [path for path in self._known if path.endswith(self._endings)]
+
+    @cached_property
+    def _packages(self) -> set[ModulePath]:
+        return {target_of(path) for path in (*self._known, *self._texts) if is_package(path)}
+
+    @cached_property
+    def _plain(self) -> PlainClasses:
+        return PlainClasses(self.shapes, (*self._known, *self._texts), self._packages)
 
     def shapes(self, path: AbsPath) -> Sequence[Shape]:
         if path in self._texts:

@@ -10,9 +10,13 @@ from contextlib import asynccontextmanager
 from typing import TypeVar, cast
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from pilotfish.errors import Failure
+
+TOGETHER = 10
+"""Tasks that begin in one turn of the loop: what hundreds of them do before they first wait takes long."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -43,6 +47,8 @@ async def side_by_side(work: Callable[[K], Awaitable[V]], items: Sequence[K]) ->
     async with owned_tasks() as tasks:
         for number, item in enumerate(items):
             tasks.start_soon(one, number, item)
+            if number % TOGETHER == TOGETHER - 1:
+                await anyio.lowlevel.checkpoint()
     return [results[number] for number in range(len(items))]
 
 

@@ -138,7 +138,7 @@ class Conversations:
         records = self._all()
         for found in changes:
             for record in records if not found.is_alias and not is_installed(found.path) else ():
-                if is_inside(found.path, record.client.root):
+                if record.written.takes(found.path) and is_inside(found.path, record.client.root):
                     seen = self._states.latest_text(found.path)
                     record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 
@@ -413,7 +413,7 @@ class Conversations:
         for path in (*without, *others):
             found.pop(path, None)
         taken = dict(list(found.items())[:MAX_JUDGED])
-        record.written.clear(but=[*others, *(path for path in found if path not in taken)])
+        record.written.clear(but={*others, *(path for path in found if path not in taken)})
         return taken
 
     def _is_edited(self, path: AbsPath) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+import anyio.lowlevel
 import anyio.to_thread
 
 from pilotfish.errors import Refused
@@ -40,6 +41,8 @@ class DiskWrites:
     async def _leave_unchanged(self, record: ConversationRecord) -> None:
         """Take out what has the text again that it had before: a stash and its pop, a formatter with nothing to do."""
         for path, one in record.written.all().items():
+            # There may be thousands, and their texts may all be known: others have their turn.
+            await anyio.lowlevel.checkpoint()
             if one.before is not None and await self._text(path) == one.before:
                 record.written.discard(path)
 

@@ -37,6 +37,10 @@ MAX_CHANGES = 64
 """Changes that are remembered, each of any number of files, so that a long day costs no memory. What was known before
 the oldest is not used again: an edit is compared with what was known a few changes ago, or with what is computed."""
 
+MAX_NOTED = 5_000
+"""Files of one change of which it is kept that there was none before, or is none now: of more, nobody knows, as of a
+file that nobody has read."""
+
 PROSE = (".md", ".rst", ".txt", ".adoc")
 """No server that judges code reads these."""
 
@@ -101,14 +105,14 @@ class FileStates:
         """These files were changed on disk: the next world begins."""
         if not changes:
             return
-        for one in changes:
+        for one in changes[:MAX_NOTED]:
             if one.change is Change.CREATED and one.path not in self._files:
                 # Whoever asks what it had before learns that there was no such file.
                 self._put(one.path, KnownState(self.world, ""))
         self._next(scope_of(root), frozenset(one.path for one in changes))
         if all(one.path.endswith(PROSE) for one in changes):
             self._changes[-1].affected = frozenset()
-        for one in changes:
+        for one in changes[:MAX_NOTED]:
             if one.change is Change.DELETED:
                 self._put(one.path, KnownState(self.world, ""))
 
@@ -142,14 +146,16 @@ class FileStates:
                 found |= change.paths
         return frozenset(found)
 
-    def unexplained(self, root: AbsPath) -> dict[int, dict[AbsPath, str | None]]:
-        """By number: the changes that may affect a root and nobody has explained, with the texts before them.
+    def unexplained(self, root: AbsPath, most: int) -> dict[int, dict[AbsPath, str | None]]:
+        """By number: the changes of so many files at most that may affect a root, with the texts before them.
 
-        Of a file that was changed again since, nobody knows what it was made then: such a change is not among them.
+        Without those that somebody has explained. Of a file that was changed again since, nobody knows what it was made
+        then: such a change is not among them.
         """
         found, later = dict[int, dict[AbsPath, str | None]](), set[AbsPath]()
         for change in reversed(self._changes):
-            if change.affected is None and is_inside(root, change.scope) and later.isdisjoint(change.paths):
+            is_open = change.affected is None and len(change.paths) <= most and is_inside(root, change.scope)
+            if is_open and later.isdisjoint(change.paths):
                 found[change.number] = {path: self._text_at(path, change.number - 1) for path in change.paths}
             later |= change.paths
         return found

@@ -155,8 +155,8 @@ class Picture:
         async with self._explaining:
             for root in sorted({key.root for key in self._access.pool.entries() if workspace.holds(key.root)}):
                 self._heed_refreshes(workspace, root)
-                for number, changed in self._states.unexplained(root).items():
-                    if changed and len(changed) <= MAX_EXPLAINED and None not in changed.values():
+                for number, changed in self._states.unexplained(root, MAX_EXPLAINED).items():
+                    if changed and None not in changed.values():
                         await self._explain_change(workspace, number, changed)
 
     def _heed_refreshes(self, workspace: Workspace, root: AbsPath) -> None:

@@ -7,6 +7,7 @@ Rules:
 - `drain` takes what the kernel already holds, so what was written before it was called is seen, whoever wrote it.
 
 Many events, and everything that walks the tree, are dealt with in a worker thread; `_lock` keeps it to one at a time.
+One event may stand for a tree of any size that was moved here or away, so at once only files are looked at.
 """
 
 import ctypes
@@ -25,6 +26,7 @@ from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -54,6 +56,8 @@ MOVE_SELF = 0x0800
 QUEUE_OVERFLOW = 0x4000
 IGNORED = 0x8000
 """The watch has ended."""
+FOLDER = 0x4000_0000
+"""What it tells of is a folder."""
 ONLY_FOLDERS = 0x0100_0000
 DONT_FOLLOW = 0x0200_0000
 
@@ -176,6 +180,8 @@ class InotifyWatcher:
         self._interest = Interest(())
         self._lock = anyio.Lock()
         self._renewed = anyio.Event()
+        self._hints = Hints()
+        """What the kernel has told and nobody has looked at yet."""
         self._overflows = 0
 
     async def cover(self, interest: Interest) -> None:
@@ -202,10 +208,10 @@ class InotifyWatcher:
         waiting = self._sentry.waiting_bytes()
         if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
             return None
-        if waiting:
-            self._look()
-        else:
-            self._tree.settle()
+        self._sentry.read(self._hints, self._tree.watches)
+        if self._hints.need_a_walk or not self._tree.is_settled():
+            return None
+        self._look_at_hints()
         return None if self._tree.has_new_rules else self._tree.take()
 
     async def wait_for_changes(self) -> None:
@@ -263,16 +269,35 @@ class InotifyWatcher:
 
     def _look(self) -> None:
         """Look wherever something may have changed."""
-        hints = self._sentry.hints(self._tree.watches)
-        if hints is None:
+        self._sentry.read(self._hints, self._tree.watches)
+        if self._hints.are_lost:
+            self._hints = Hints()
             self._overflows += 1
             self._tree.compare_all()
         else:
-            for (folder, name), written in hints.items():
-                self._tree.look(folder, name, written=written)
+            self._look_at_hints()
             until = time.monotonic() + POLL_SLICE_SECONDS
             self._tree.poll(lambda: time.monotonic() >= until)
         self._tree.settle()
+
+    def _look_at_hints(self) -> None:
+        hints, self._hints = self._hints, Hints()
+        for (folder, name), written in hints.names.items():
+            self._tree.look(folder, name, written=written)
+
+
+class Hints(Struct):
+    """Where something may have changed."""
+
+    names: dict[tuple[AbsPath, str], bool] = field(default_factory=dict[tuple[AbsPath, str], bool])
+    """Folder and name → whether it was written."""
+    has_folders: bool = False
+    are_lost: bool = False
+    """The kernel dropped some."""
+
+    @property
+    def need_a_walk(self) -> bool:
+        return self.has_folders or self.are_lost
 
 
 class _Sentry:
@@ -315,20 +340,18 @@ class _Sentry:
         else:
             await anyio.wait_readable(self._inotify.descriptor)
 
-    def hints(self, watches: Watches) -> dict[tuple[AbsPath, str], bool] | None:
-        """Folder and name of everything that the kernel tells of, and whether it was written; None: it dropped some."""
-        hints: dict[tuple[AbsPath, str], bool] = {}
-        overflow = False
+    def read(self, hints: Hints, watches: Watches) -> None:
+        """Take in everything that the kernel tells of."""
         while self._inotify is not None and (events := self._inotify.read()):
             for watch, mask, name in events:
                 if mask & QUEUE_OVERFLOW:
-                    overflow = True
+                    hints.are_lost = True
                 elif mask & IGNORED:
                     watches.ended(watch)
                 elif name and (folder := watches.folder_of(watch)) is not None:
                     key = (folder, name)
-                    hints[key] = hints.get(key, False) or bool(mask & WRITTEN)
-        return None if overflow else hints
+                    hints.names[key] = hints.names.get(key, False) or bool(mask & WRITTEN)
+                    hints.has_folders |= bool(mask & FOLDER)
 
     def close(self) -> None:
         self._closed = True

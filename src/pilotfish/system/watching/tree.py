@@ -190,6 +190,14 @@ class WatchedTree:
             self._mind_link(folder, inside, is_shared=entry.is_shared)
             self._look_at_file(folder, inside, name, entry.stamp, written=written)
 
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing to do."""
+        return not (
+            any(target_stamp(path) != stamp for path, stamp in self._shared.items())
+            or any(self._has_moved(top) for top in self._untold())
+            or self.watches.has_unwatched
+        )
+
     def settle(self) -> None:
         """Look after everything that has no event of its own.
 
@@ -204,12 +212,8 @@ class WatchedTree:
                 if folder is not None:
                     # A step behind the link may lead elsewhere now.
                     self._mind_link(folder, path, is_shared=True)
-        for top, rules in self._tops.items():
-            self._look_at_top(top, rules)
-        for path in self._attended:
-            # The folder above tells of it where that one is watched, too.
-            if os.path.dirname(path) not in self._folders or path not in self._folders:
-                self._look_at_top(path, SHALLOW)
+        for top in self._untold():
+            self._look_at_top(top, self._tops.get(top, SHALLOW))
         for _ in range(MAX_ROUNDS):
             self._replaced += self.watches.take_unwatched()
             while self._replaced:
@@ -245,7 +249,16 @@ class WatchedTree:
             if path not in self._attended:
                 self._compare(path)
 
+    def _untold(self) -> list[AbsPath]:
+        """Folders that were asked for and of which no folder above tells."""
+        folders, attended = self._folders, self._attended
+        return [*self._tops, *(one for one in attended if os.path.dirname(one) not in folders or one not in folders)]
+
     # --- Comparing ---------------------------------------------------------------------------------------------------
+
+    def _has_moved(self, top: AbsPath) -> bool:
+        known = self._folders.get(top)
+        return inode_of(top) != (None if known is None else known.inode)
 
     def _look_at_top(self, top: AbsPath, rules: Rules) -> None:
         inode = inode_of(top)

@@ -69,6 +69,11 @@ class Watches:
             del self._numbers[folder]
             self._unwatched.append(folder)
 
+    @property
+    def has_unwatched(self) -> bool:
+        """Whether folders have lost their watch."""
+        return bool(self._unwatched)
+
     def take_unwatched(self) -> tuple[AbsPath, ...]:
         """The folders that lost their watch since the last call, and have none yet."""
         unwatched, self._unwatched = self._unwatched, []

@@ -182,8 +182,18 @@ def test_a_malformed_status_changes_nothing(params: object) -> None:
 def test_a_server_with_a_word_of_its_own_for_it_is_busy_until_that_has_come() -> None:
     readiness = Readiness("workspace/projectInitializationComplete")
     assert readiness.busy
-    assert not readiness.heard("window/_roslyn_showToast")
+    assert not readiness.heard("window/_roslyn_showToast", raw({}))
     assert readiness.busy
-    assert readiness.heard("workspace/projectInitializationComplete")
+    assert readiness.heard("workspace/projectInitializationComplete", raw(None))
     assert not readiness.busy
     assert Readiness().quiescent is None
+
+
+def test_a_notification_of_its_own_says_that_the_project_is_loaded_by_its_type() -> None:
+    readiness = Readiness("language/status ServiceReady")
+    others: list[object] = [{"type": "Starting"}, 3, {}]
+    for params in others:
+        assert not readiness.heard("language/status", raw(params))
+        assert readiness.busy
+    assert readiness.heard("language/status", raw({"type": "ServiceReady"}))
+    assert not readiness.busy

@@ -18,7 +18,7 @@ from support.servers.importer import importer, register
 from support.servers.script import Script
 from support.services.checks import full
 from support.services.scripted import scripted_service
-from support.services.several import service_on
+from support.services.several import PROGRAM, service_on
 from support.services.watched import MAIN, WatchedService, watched_service
 from support.virtual_time import anyio_backend
 from support.watching.fake import FakeWatcher
@@ -159,3 +159,24 @@ async def test_a_server_that_has_said_its_first_diagnostics_is_not_waited_for_ag
     assert answer.data is not None
     assert (answer.meta.state is State.PARTIAL, waited > 1.0) == (waits, waits)
     assert (checked.meta.state is State.FRESH) is not waits
+
+
+async def test_a_server_that_loads_is_not_said_to_lack_what_it_registers_later(tmp_path: Path) -> None:
+    def loading(script: Script) -> None:
+        silent(script)
+        script.on("textDocument/documentSymbol", lambda _: [])
+
+    trusted = {"trustedProjectRoots": [str(tmp_path.resolve() / "workspace")]}
+    config = {"lsp": {"jdtls": {"command": [PROGRAM]}}, "security": trusted}
+    async with service_on(tmp_path, {"jdtls": loading}, config) as ground:
+        ground.write("pom.xml", "")
+        ground.write("A.java", "class A {}\n")
+        question = Question(operation=Operation.DOCUMENT_SYMBOL, file_path="A.java")
+        early = await ground.service.ask(question, ground.client)
+        assert early.meta.reason == "jdtls is still indexing. Ask again in a while."
+        server = ground.server("jdtls")
+        one = {"id": "1", "method": "textDocument/documentSymbol", "registerOptions": {"documentSelector": None}}
+        server.ask("client/registerCapability", {"registrations": [one]})
+        server.notify("language/status", {"type": "Starting"})
+        server.notify("language/status", {"type": "ServiceReady"})
+        assert (await ground.service.ask(question, ground.client)).meta.state is State.FRESH

@@ -87,7 +87,7 @@ def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
     """Take in one notification; False when it is malformed. Unknown ones are ignored, as the specification says."""
     handler = NOTIFICATIONS.get(method)
     if handler is None:
-        if inbox.readiness.heard(method):
+        if inbox.readiness.heard(method, params):
             inbox.on_change(None)
         return True
     try:

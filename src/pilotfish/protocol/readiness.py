@@ -137,9 +137,15 @@ class Readiness:
             self._begun.add(token)
             self._done.discard(token)
 
-    def heard(self, method: str) -> bool:
+    def heard(self, method: str, params: Raw) -> bool:
         """Whether this notification, which is no standard one, says that the project is loaded."""
-        is_loaded = method == self._loaded_by
+        wanted, _, kind = (self._loaded_by or "").partition(" ")
+        if method != wanted:
+            return False
+        try:
+            is_loaded = not kind or decode(params, dict[str, Any]).get("type") == kind
+        except Malformed:
+            return False
         self.quiescent = True if is_loaded else self.quiescent
         return is_loaded
 

@@ -145,7 +145,7 @@ class Freshness(CatalogueTable, frozen=True):
     """A pull for a file that is not open is answered by the disk; others answer with nothing, as if it were clean."""
     phases: Phases = Phases.UNKNOWN
     loaded_by: Word | None = None
-    """A notification of its own by which it becomes quiescent: it has loaded its project."""
+    """A notification of its own by which it has loaded its project; after a blank, the `type` that it has then."""
     ask_first: Word | None = None
     """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
     barrier: Word | None = None

@@ -24,7 +24,7 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
-from pilotfish.errors import Code, Failure, Refused, ServerFailed
+from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding, Position
 from pilotfish.operations.actions import FoundAction, joined_actions, overlapping, with_ids
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
@@ -200,7 +200,9 @@ class QuestionRunner:
                     searched = await self.load(session, candidate, workspace, question, subject, held)
                 caveat = await self.wait_for_index(session, candidate)
                 if not session.supports(request.prepare or request.method, path):
-                    return Reply(session.server)
+                    # What a server offers, it may register only when it has loaded the project.
+                    failure = caveat and Unavailable(Code.REQUEST_TIMEOUT, caveat, hint="Ask again in a while.")
+                    return Reply(session.server, failure=failure or None)
                 if row.is_wide and searched is None:
                     searched = await self.load(session, candidate, workspace, question, subject, held)
                 contexts = await self.request_contexts(session, request, question, subject)

@@ -229,8 +229,13 @@ TYPESCRIPT = {
         ("src/other.ts", {"tsconfig.json": '{"paths": {"@two": ["./src/other.ts"]}}'}, TYPESCRIPT.keys()),
         ("src/other.ts", {"src/other.ts": "declare global { const two: number }\nexport {}\n"}, TYPESCRIPT.keys()),
         ("src/other.ts", {"src/other.ts": "const two = 2\n"}, TYPESCRIPT.keys()),
+        (
+            "src/Icon.vue",
+            {"src/Icon.vue": "<template><svg /></template>\n", "src/icons.ts": "import Icon from './Icon.vue'\n"},
+            {"src/icons.ts"},
+        ),
     ],
-    ids=["through files that stay as they are", "nobody imports it", "mapped", "global", "a script"],
+    ids=["through files that stay as they are", "nobody imports it", "mapped", "global", "a script", "a component"],
 )
 async def test_without_a_parser_whoever_may_import_a_file_is_affected(
     tmp_path: Path, path: str, more: dict[str, str], affected: set[str]

@@ -29,7 +29,10 @@ from pilotfish.protocol.notebooks import code_bytes
 from pilotfish.service.recent import Recent
 from pilotfish.system.regular_files import read_regular
 
-IMPORTED_BY_PATH = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".astro")
+COMPONENTS = (".vue", ".svelte", ".astro")
+"""Files that are modules also without a word of script."""
+
+IMPORTED_BY_PATH = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", *COMPONENTS)
 """Files that others reach by a path with their name in it, unless a configuration maps it or they are everybody's."""
 
 MAPPINGS = (".json", ".jsonc", ".json5")
@@ -212,7 +215,7 @@ class ProjectShapes:
         """
         folder, stem = os.path.dirname(path), _stem(path)
         words = {word for shape in self.shapes(path) for word in shape.outside}
-        is_module = "import" in words or "export" in words or "require" in words
+        is_module = path.endswith(COMPONENTS) or not words.isdisjoint(("import", "export", "require"))
         if not path.endswith(IMPORTED_BY_PATH) or not is_module or words.issuperset(EVERYBODYS):
             return self.paths
         holding = self._naming(stem, holders)

@@ -177,3 +177,19 @@ def test_trust_names_the_servers_that_wait_for_it(user: ShellUser) -> None:
     user.write("node_modules/.bin/biome", "#!/bin/sh\n")
     (user.root / "node_modules/.bin/biome").chmod(0o755)
     assert "These servers wait for it: biome" in user.run("trust").stdout
+
+
+@pytest.mark.proves("REG-7")
+def test_whoever_names_no_server_to_install_is_told_what_the_project_needs(user: ShellUser) -> None:
+    user.write("a.ts", "let x = 1\n")
+    done = user.run("install")
+    assert done.returncode != 0
+    assert "For this project: pilotfish install typescript" in done.stderr
+
+
+@pytest.mark.proves("REG-7")
+def test_a_program_that_a_server_runs_is_found_by_its_name(user: ShellUser) -> None:
+    assert "bash" in user.run("servers", "shellcheck").stdout
+    # Where PyPI has no wheel for the system, the package of the system is named.
+    done = user.run("install", "--remove", "shellcheck")
+    assert "unknown server" not in done.stderr

@@ -38,7 +38,9 @@ def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, 
         _list(tools, as_json=as_json)
         return
     if not servers:
-        raise click.UsageError("Name the servers to install. `pilotfish install --list` lists them.", context)
+        raise click.UsageError(
+            f"Name the servers to install. {_proposed()}All of them: pilotfish install --list", context
+        )
     wanted = list({bundle.name: bundle for bundle in map(_bundle, servers)}.values())
     done = [_removed(bundle, tools) if removing else _installed(bundle, tools) for bundle in wanted]
     for bundle, one in () if removing else zip(wanted, done, strict=True):
@@ -47,6 +49,15 @@ def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, 
         click.echo(json.dumps(done, indent=2))
     for one in () if as_json else done:
         click.echo("\n".join((f"{', '.join(one['servers'])}: {one['done']}", *one.get("needs", ()))))
+
+
+def _proposed() -> str:
+    """The step that this project needs, in a sentence; nothing where it is another one."""
+    from pilotfish.surfaces.cli.workspace import root_of
+    from pilotfish.surfaces.doctor.overview import INSTALL, next_step, overview_of
+
+    step = next_step(overview_of(os.path.abspath(root_of(None))))
+    return f"For this project: {step}\n" if step.startswith(INSTALL) else ""
 
 
 def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
@@ -108,7 +119,7 @@ def _bundle(server: str) -> Bundle:
 
     from pilotfish.errors import Code, Refused
     from pilotfish.servers.catalogue import canonical_id, load
-    from pilotfish.servers.install import bundles
+    from pilotfish.servers.install import bundles, helper_command
 
     known = canonical_id(server)
     if known in bundles():
@@ -120,6 +131,10 @@ def _bundle(server: str) -> Bundle:
         by_hand = with_toolchain(install_command(load()[known], _is_here), os.environ)
         hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."
         raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {known} itself", hint=hint)
+    if any(server in spec.helpers for spec in load().values()):
+        by_hand = helper_command(server, _is_here)
+        hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."
+        raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {server} on this system", hint=hint)
     near = get_close_matches(server, bundles(), 1)
     hint = f"Did you mean {near[0]}?" if near else "For the list: pilotfish install --list"
     raise Refused(Code.NOT_FOUND, f"unknown server {server!r}", hint=hint)

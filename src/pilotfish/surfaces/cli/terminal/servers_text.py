@@ -71,14 +71,14 @@ ALSO_CALLED = {
 
 def wanted_servers(specs: Iterable[ServerSpec], word: str) -> list[ServerSpec]:
     """The servers that a word means: of a language, all for it; else those that have it in their id or name, or as
-    one of their extensions or file names."""
+    one of their extensions, file names or helpers."""
     known, wanted = list(specs), ALSO_CALLED.get(word.casefold(), word.casefold())
     of_language = [spec for spec in known if wanted in spec.languages or wanted in spec.aliases]
     if any(wanted in spec.languages for spec in known):
         return of_language
 
     def is_wanted(spec: ServerSpec) -> bool:
-        exact = (*spec.aliases, *spec.files.extensions, *spec.files.names)
+        exact = (*spec.aliases, *spec.files.extensions, *spec.files.names, *spec.helpers)
         return wanted in spec.id.casefold() or wanted in spec.name.casefold() or wanted in map(str.casefold, exact)
 
     return [spec for spec in known if is_wanted(spec)]

@@ -45,6 +45,14 @@ async def test_a_call_gives_text(name: str, arguments: str, text: str, shell: Sc
         assert (await pilotfish.ToolRegistry(workspace).execute(name, arguments)).startswith(text)
 
 
+async def test_where_nothing_is_found_that_is_said(shell: ScriptedShell) -> None:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
+        registry = pilotfish.ToolRegistry(workspace)
+        await registry.execute("lsp_hover", AT)
+        shell.servers[0].on("textDocument/definition", lambda _: [])
+        assert await registry.execute("lsp_definition", AT) == "No results found."
+
+
 async def test_a_rename_is_a_preview(shell: ScriptedShell) -> None:
     arguments = json.dumps({"path": "a.toy", "line": 1, "character": 4, "new_name": "hello"})
     async with pilotfish.open(shell.root, shell=shell.system) as workspace:

@@ -15,10 +15,10 @@ from pilotfish.errors import Code, Refused
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS
 from support.servers.complaining import silent
 from support.servers.importer import importer, register
-from support.servers.script import Script
+from support.servers.script import SILENCE, Script
 from support.services.checks import full
 from support.services.scripted import scripted_service
-from support.services.several import PROGRAM, service_on
+from support.services.several import PROGRAM, custom, service_on
 from support.services.watched import MAIN, WatchedService, watched_service
 from support.virtual_time import anyio_backend
 from support.watching.fake import FakeWatcher
@@ -180,3 +180,21 @@ async def test_a_server_that_loads_is_not_said_to_lack_what_it_registers_later(t
         server.notify("language/status", {"type": "Starting"})
         server.notify("language/status", {"type": "ServiceReady"})
         assert (await ground.service.ask(question, ground.client)).meta.state is State.FRESH
+
+
+@pytest.mark.proves("OPS-6")
+@pytest.mark.parametrize(("limit", "code"), [(1200, Code.REQUEST_TIMEOUT), (10_000, Code.SERVER_HUNG)])
+async def test_a_question_that_nobody_answers_in_time_is_a_time_out(limit: int, code: Code, tmp_path: Path) -> None:
+    def hovering_never(script: Script) -> None:
+        silent(script)
+        script.capabilities["hoverProvider"] = True
+        script.on("textDocument/hover", lambda _: SILENCE)
+        script.ignore("$/cancelRequest")
+
+    config = {"lsp": {"one": custom()}, "timing": {"requestTimeoutMs": limit}}
+    async with service_on(tmp_path, {"one": hovering_never}, config) as ground:
+        ground.write("a.x")
+        question = Question(operation=Operation.HOVER, file_path="a.x", line=1, character=1)
+        answer = await ground.service.ask(question, ground.client)
+    assert [one.code for one in answer.errors] == [code]
+    assert (answer.ok, answer.meta.timed_out) == (False, True)

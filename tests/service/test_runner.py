@@ -457,3 +457,19 @@ async def test_a_check_after_a_change_elsewhere_opens_a_file_anew_of_which_the_s
             assert (await ground.check(name)).meta.state is State.FRESH
         opened = [one for one in ground.server("one").received if one.method == "textDocument/didOpen"]
         assert [os.path.basename(one.params["textDocument"]["uri"]) for one in opened] == ["a.x", "b.x", "b.x"]
+
+
+@pytest.mark.proves("DIAG-1", "C100")
+async def test_what_a_server_publishes_and_what_it_answers_are_one_list(tmp_path: Path) -> None:
+    def both(script: Script) -> None:
+        server_with(diagnosticProvider={})(script)
+
+        def publish(params: Any) -> None:
+            script.publish(params["textDocument"]["uri"], ["same", "published"], params["textDocument"]["version"])
+
+        script.on("textDocument/didOpen", publish)
+        script.on("textDocument/diagnostic", lambda _: full("same", "asked"))
+
+    async with service_on(tmp_path, {"one": both}) as ground:
+        answer = await ground.check(ground.write("a.x"))
+    assert sorted(one.message for one in (answer.data or {})["a.x"]) == ["asked", "published", "same"]

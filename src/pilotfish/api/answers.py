@@ -26,7 +26,7 @@ OURSELVES = "pilotfish"
 """The `serverId` of an error that is no server's."""
 
 
-TIMEOUTS = frozenset({Code.INIT_TIMEOUT, Code.REQUEST_TIMEOUT})
+TIMEOUTS = frozenset({Code.INIT_TIMEOUT, Code.REQUEST_TIMEOUT, Code.SERVER_HUNG})
 
 
 class State(StrEnum):

@@ -16,7 +16,7 @@ from pilotfish.service.disk_changes import CATCH_UP_SECONDS
 from support.servers.complaining import silent
 from support.servers.importer import importer, register
 from support.servers.script import SILENCE, Script
-from support.services.checks import full
+from support.services.checks import full, server_with
 from support.services.scripted import scripted_service
 from support.services.several import PROGRAM, custom, service_on
 from support.services.watched import MAIN, WatchedService, watched_service
@@ -198,3 +198,24 @@ async def test_a_question_that_nobody_answers_in_time_is_a_time_out(limit: int, 
         answer = await ground.service.ask(question, ground.client)
     assert [one.code for one in answer.errors] == [code]
     assert (answer.ok, answer.meta.timed_out) == (False, True)
+
+
+@pytest.mark.proves("OPS-3")
+async def test_of_a_line_the_actions_that_mend_a_diagnostic_come_first(tmp_path: Path) -> None:
+    wrong = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 8}}
+
+    def offering(script: Script) -> None:
+        server_with(diagnosticProvider={}, codeActionProvider=True)(script)
+        item = {"range": wrong, "severity": 1, "message": "unknown"}
+        script.on("textDocument/diagnostic", lambda _: {"kind": "full", "items": [item]})
+        titles = ["import it", "ignore it"]
+        script.on(
+            "textDocument/codeAction",
+            lambda params: [{"title": one} for one in (titles if params["range"] == wrong else titles[1:])],
+        )
+
+    async with service_on(tmp_path, {"one": offering}) as ground:
+        await ground.check(ground.write("a.x", "use name\n"))
+        question = Question(operation=Operation.CODE_ACTIONS, file_path="a.x", line=1)
+        answer = await ground.service.ask(question, ground.client)
+    assert [one.title for one in answer.data or ()] == ["import it", "ignore it"]

@@ -287,9 +287,11 @@ class QuestionRunner:
         if question.operation is Operation.CODE_ACTIONS and question.character is None:
             whole = contexts[0]
             places = dict.fromkeys(one.range for one in whole.diagnostics if one.range != whole.range)
-            contexts += [
+            narrow = [
                 replace(whole, range=place, diagnostics=overlapping(whole.diagnostics, place)) for place in places
             ]
+            # First what mends a diagnostic: of a whole line a server may offer only to ignore it.
+            contexts = [*narrow, *contexts]
         return contexts
 
     async def request_context(

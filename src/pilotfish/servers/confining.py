@@ -5,9 +5,12 @@ toolchains, its own configuration and the Python environment, as far as that is 
 Nothing that a file of the project names is added here, or the project would choose what is read.
 """
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -49,6 +52,10 @@ OWN_FOLDERS = {
     "XDG_STATE_HOME": "state",
 }
 """Variables by which programs find a place to write, and the folder below the server's own."""
+
+
+MAX_FOLDER_BYTES = 56
+"""Of a server's own folder: a socket has 107 for its whole path, and that of Biome has 44 behind `cache`."""
 
 
 class Computer(Struct, frozen=True):
@@ -139,4 +146,24 @@ def _is_part(place: AbsPath, private: tuple[AbsPath, ...]) -> bool:
 def own_variables(environment: Mapping[str, str], folder: str) -> dict[str, str]:
     """The environment with every cache and temporary folder in the server's own one."""
     kept = {name: value for name, value in environment.items() if name not in CACHES}
-    return kept | {name: os.path.join(folder, place) for name, place in OWN_FOLDERS.items()}
+    short = _with_room_for_sockets(folder)
+    return kept | {name: os.path.join(short, place) for name, place in OWN_FOLDERS.items()}
+
+
+def _with_room_for_sockets(folder: str) -> str:
+    """The same folder, where its name is too long by a link to it."""
+    if len(os.fsencode(folder)) <= MAX_FOLDER_BYTES:
+        return folder
+    try:
+        link = os.path.join(_links().name, hashlib.sha256(os.fsencode(folder)).hexdigest()[:8])
+        if not os.path.islink(link):
+            os.symlink(folder, link)
+    except OSError:
+        return folder
+    return link
+
+
+@cache
+def _links() -> TemporaryDirectory[str]:
+    """As long as the process lives: servers that it has started go by these names."""
+    return TemporaryDirectory(prefix="pilotfish-")

@@ -19,7 +19,6 @@ from pilotfish.feedback.shapes.parsing import MAX_TOKENS, parsed
 from pilotfish.feedback.shapes.python import shape_of, visible_of
 from pilotfish.feedback.shapes.words import all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
-from pilotfish.hosts.shared.hook_settings import read_setting
 from pilotfish.model import AbsPath
 from pilotfish.servers import catalogue
 from pilotfish.servers.inputs import MAX_NAMED, input_evidence
@@ -33,18 +32,10 @@ from pilotfish.servers.manifests import (
 )
 from pilotfish.servers.python_environment import MAX_MAPPINGS, MAX_PTH_LINES, Project, find_environment
 from pilotfish.servers.spec import Inputs
-from pilotfish.service.project_shapes import ShapeCache
 from pilotfish.system.watching.ignoring import MAX_RULES, maybe_rule, read_rules
 from support.files.virtual_tree import VirtualTree
 
 pytestmark = pytest.mark.proves("T43")
-
-
-def test_nobody_waits_for_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.py")
-    os.mkfifo(tmp_path / "opencode.json")
-    assert ShapeCache().of_file(AbsPath(str(tmp_path / "a.py"))) is None
-    assert read_setting(str(tmp_path / "opencode.json"), "lsp") is None
 
 
 def test_of_editable_installs_only_so_much_is_read() -> None:

@@ -13,10 +13,12 @@ so does a fourth. Tests of attacks, faults and leaks have no second chance: what
 """
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +32,10 @@ STATIC = {
     "unused": ["vulture"],
     "docs": ["mkdocs", "build", "--strict"],
 }
+ELSEWHERE = ("Darwin", "Windows")
+"""Systems whose branches of `src` are type-checked too: a minute each, beside the steps that use one core."""
+CLEAN_ELSEWHERE = ROOT / ".pytest_cache" / "clean-elsewhere"
+"""The hash of the sources that were last clean there: the same sources are not looked at again."""
 SLOW = frozenset({"types", "docs"})
 """Left out of the inner loop, which is to take less than a minute: an editor shows types, and the gate runs them."""
 QUICK_FOLDERS = ("client", "config", "feedback", "operations", "policy", "pool", "protocol", "service")
@@ -73,7 +79,9 @@ def main() -> int:
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}
     steps = end_to_end(files) if hosts else static | tests(quick=quick, files=files)
     LAST_FAILED.unlink(missing_ok=True)
-    results = {name: step(name, argv) for name, argv in steps.items()}
+    beside = {} if hosts or quick or files else start_elsewhere()
+    results = {name: step(name, argv) for name, argv in steps.items() if name in STATIC} | ended_elsewhere(beside)
+    results |= {name: step(name, argv) for name, argv in steps.items() if name not in STATIC}
     if not (hosts or quick or files or results["tests"]):
         results["tests"] = again()
     if not hosts:
@@ -84,6 +92,35 @@ def main() -> int:
     if quick:
         print(left_out(files))
     return 0 if all(results.values()) else 1
+
+
+def start_elsewhere() -> dict[str, subprocess.Popen[str]]:
+    """The type-checks for other systems, running; none when these sources were clean before."""
+    if CLEAN_ELSEWHERE.exists() and CLEAN_ELSEWHERE.read_text() == sources():
+        return {}
+    argv = [str(BIN / "basedpyright"), "src", "--pythonplatform"]
+    start = partial(subprocess.Popen[str], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return {f"types on {name}": start([*argv, name]) for name in ELSEWHERE}
+
+
+def ended_elsewhere(running: dict[str, subprocess.Popen[str]]) -> dict[str, bool]:
+    results: dict[str, bool] = {}
+    for name, process in running.items():
+        said = process.communicate()[0]
+        results[name] = not process.returncode
+        print(f"{name}: ok" if results[name] else f"{said}{name}: FAILED", flush=True)
+    if running and all(results.values()):
+        CLEAN_ELSEWHERE.parent.mkdir(exist_ok=True)
+        CLEAN_ELSEWHERE.write_text(sources())
+    return results
+
+
+def sources() -> str:
+    """A hash of what decides the types: the sources, and the versions and settings of `pyproject.toml`."""
+    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes())
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
+from pilotfish.system import calls
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class Store:
         if self._connection is None:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             # SQLite gives its other files the mode of this one.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | calls.O_NOFOLLOW, 0o600))
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
             try:
                 connection.execute("PRAGMA journal_mode = WAL")

@@ -116,7 +116,7 @@ PeerAddress = tuple[str, int] | None
 
 def bound(port: int) -> socket.socket:
     """A socket on loopback; 0 takes any port. Raises `Refused` when somebody else has it."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, port))

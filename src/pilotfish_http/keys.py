@@ -14,6 +14,7 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from pilotfish.ipc.upgrades import DaemonContext
+from pilotfish.system import calls
 
 BYTES = 32
 
@@ -43,9 +44,9 @@ class AccessKeys:
         """Write the token to its file; raises `OSError`."""
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         beside = f"{self.path}.{secrets.token_hex(8)}"
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | calls.O_NOFOLLOW, 0o600)
         try:
-            os.fchmod(descriptor, 0o600)
+            calls.set_mode(descriptor, 0o600)
             os.write(descriptor, f"{self._token}\n".encode())
         finally:
             os.close(descriptor)

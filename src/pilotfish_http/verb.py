@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pilotfish.system import calls
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Generator, Mapping
@@ -102,7 +104,7 @@ def _opened(served: Mapping[str, Any]) -> Generator[None]:
 
     link = escape(served["page"])
     path = Path(served["token_file"]).with_name(f"open-{token_hex(8)}.html")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | calls.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(REDIRECT.format(link=link))
     try:

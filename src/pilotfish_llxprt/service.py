@@ -5,7 +5,6 @@ ends with its host: at the end of standard input, after `lsp/shutdown`, or by a 
 the reason to standard error, on one line.
 """
 
-import fcntl
 import logging
 import os
 import stat
@@ -212,7 +211,7 @@ class CrossedStream:
         ]
         self._sink: End | None = None
         for file in self._files:
-            fcntl.fcntl(file, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+            os.set_inheritable(file.fileno(), False)  # noqa: FBT003 - its only signature
 
     async def receive(self) -> bytes:
         while self._sources:
@@ -259,6 +258,10 @@ def _is_stream(descriptor: int) -> bool:
 
 
 def _way(descriptor: int) -> int:
+    if sys.platform == "win32":
+        return os.O_RDWR
+    import fcntl
+
     return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
 
 

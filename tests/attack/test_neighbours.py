@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pilotfish.daemon.main import allow_descriptors
 from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Link, open_link
 from pilotfish.ipc.rendezvous import connect
+from pilotfish.system import calls
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.process_tree import environment
 
@@ -77,7 +77,7 @@ def test_a_thousand_connections_at_once_keep_no_hook_out(home: DaemonHome, word:
     home.write("a.x", "bad\n")
     home.control(start=True).close()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allow_descriptors(4096)
+    calls.allow_descriptors(4096)
     with ExitStack() as stack:
         stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
         for _ in range(1000):

@@ -14,9 +14,9 @@ from pilotfish.config.places import user_places
 from pilotfish.daemon import lifetime
 from pilotfish.daemon import settings as settings_module
 from pilotfish.daemon.lifetime import wait_for_process
-from pilotfish.daemon.main import allow_descriptors
 from pilotfish.daemon.settings import IDLE_VARIABLE, Settings, settings_of
 from pilotfish.pool.plan import Limits
+from pilotfish.system import calls
 from pilotfish.system.vitals import machine_memory_mib
 
 
@@ -93,7 +93,7 @@ def test_descriptors(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, want
 
     monkeypatch.setattr(resource, "getrlimit", limits)
     monkeypatch.setattr(resource, "setrlimit", remember)
-    allow_descriptors(4096)
+    calls.allow_descriptors(4096)
     assert said == ([] if wanted is None else [wanted])
 
 

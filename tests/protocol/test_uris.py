@@ -124,6 +124,19 @@ def test_a_drive_path_with_a_small_letter_or_slashes_has_the_same_uri() -> None:
     assert uri_of(AbsPath("c:/w/a b.py")) == uri_of(AbsPath(r"C:\w\a b.py")) == "file:///C:/w/a%20b.py"
 
 
+@pytest.mark.proves("F42", "PLAT-1")
+@pytest.mark.parametrize(
+    ("long", "uri"),
+    [
+        (r"\\?\c:\w\a b.py", "file:///C:/w/a%20b.py"),
+        (r"\\?\UNC\server\share\a.py", "file://server/share/a.py"),
+        (r"\\?\unc\wsl$\Ubuntu\home", "file://wsl%24/Ubuntu/home"),
+    ],
+)
+def test_a_path_without_the_limit_of_windows_has_the_uri_of_the_one_with_it(long: str, uri: str) -> None:
+    assert uri_of(AbsPath(long)) == uri
+
+
 @pytest.mark.proves("F47", "F48")
 @pytest.mark.parametrize(
     ("uri", "path"),

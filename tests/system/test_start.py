@@ -200,7 +200,7 @@ async def test_a_program_named_by_a_relative_path_is_never_run(program: str) -> 
 
 
 async def test_a_supervisor_that_breaks_is_reported_with_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process.supervisor, "BOOTSTRAP", "raise SystemExit('no interpreter today')")
+    monkeypatch.setattr(process, "BOOTSTRAP", "raise SystemExit('no interpreter today')")
     with pytest.raises(ServerFailed) as caught:
         await run(launch(""))
     assert caught.value.code is Code.SERVER_START_FAILED
@@ -209,7 +209,7 @@ async def test_a_supervisor_that_breaks_is_reported_with_what_it_said(monkeypatc
 
 @pytest.mark.proves("F4")
 async def test_a_start_that_never_comes_is_given_up_and_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process.supervisor, "BOOTSTRAP", "import signal; signal.pause()")
+    monkeypatch.setattr(process, "BOOTSTRAP", "import signal; signal.pause()")
     monkeypatch.setattr(process, "START_SECONDS", 0.05)
     monkeypatch.setattr(process, "END_SECONDS", 0.05)
     with pytest.raises(ServerFailed, match="did not run within"):
@@ -219,7 +219,7 @@ async def test_a_start_that_never_comes_is_given_up_and_cleared_away(monkeypatch
 @pytest.mark.proves("C34")
 async def test_a_cancelled_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "END_SECONDS", 0.05)
-    monkeypatch.setattr(process.supervisor, "BOOTSTRAP", "import signal; signal.pause()")
+    monkeypatch.setattr(process, "BOOTSTRAP", "import signal; signal.pause()")
     with anyio.move_on_after(0.05) as scope:
         await run(launch(""))
     assert scope.cancelled_caught

@@ -7,11 +7,11 @@ project's (T3, T29). FIFOs, devices and folders are refused by their type, befor
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import stat
 import struct
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
+from pilotfish.system import calls
 from pilotfish.system.ownership import is_foreign
 from pilotfish.system.real_path import real_path
 
@@ -31,8 +32,8 @@ MAX_PROJECT_BYTES = 32_768
 MAX_PROGRAM_BYTES = 67_108_864
 """The largest file of a workspace that is hashed; a larger one is approved by its inode, size and time of change."""
 
-OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+OPEN_FILE = os.O_RDONLY | calls.O_NONBLOCK
+OPEN_FOLDER = os.O_RDONLY | calls.O_DIRECTORY
 
 
 class UnreadableFile(Exception):
@@ -100,7 +101,7 @@ def open_workspace(root: str) -> Generator[WorkspaceFiles]:
     """The real folder behind `root`, open for as long as the block lasts; raises `Refused` when it cannot be opened."""
     path = real_path(root)
     try:
-        descriptor = os.open(path, OPEN_FOLDER | os.O_NOFOLLOW)
+        descriptor = os.open(path, OPEN_FOLDER | calls.O_NOFOLLOW)
     except OSError as error:
         raise Refused(Code.ROOT_GONE, f"the workspace {path} cannot be opened: {_reason(error)}") from None
     try:
@@ -113,7 +114,7 @@ def open_workspace(root: str) -> Generator[WorkspaceFiles]:
 def _step_into(folder: int, name: str, flags: int) -> int:
     """Open `name` in `folder`, and close `folder`."""
     try:
-        descriptor = os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
+        descriptor = os.open(name, flags | calls.O_NOFOLLOW, dir_fd=folder)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK} and _is_link(name, folder):
             raise UnreadableFile("a project's config file must not be a symbolic link, or below one") from None
@@ -150,7 +151,7 @@ def content_hash(workspace: str, path: str) -> str | None:
     if not is_inside(real, workspace):
         return f"leads to {real}" if os.path.lexists(real) else None
     try:
-        descriptor = os.open(real, OPEN_FILE | os.O_NOFOLLOW)
+        descriptor = os.open(real, OPEN_FILE | calls.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -216,6 +217,10 @@ def _birth(descriptor: int) -> str | None:
 
 
 def _generation(descriptor: int) -> str | None:
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
     try:
         (number,) = struct.unpack("=L", fcntl.ioctl(descriptor, FS_IOC_GETVERSION, bytes(8))[:4])
     except OSError:

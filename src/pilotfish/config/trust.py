@@ -30,6 +30,7 @@ from pilotfish.config.trusted_roots import covers
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
+from pilotfish.system import calls
 from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import replace_file
@@ -118,7 +119,7 @@ def remove_pin(folder: AbsPath, root: AbsPath) -> bool:
 
 def _read(folder: AbsPath, path: AbsPath) -> Pin | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | calls.O_NOFOLLOW | calls.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -150,7 +151,7 @@ def _decoded(data: bytes, path: AbsPath) -> Pin:
 def _check_private(status: os.stat_result, path: str, of_type: Any) -> None:
     if not of_type(status.st_mode):
         raise BadPin(f"{path} is not of the right type")
-    if status.st_uid != os.geteuid():
+    if status.st_uid != calls.user():
         raise BadPin(f"{path} belongs to another user")
     if status.st_mode & 0o077:
         raise BadPin(f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):o})")
@@ -164,7 +165,7 @@ def _list_folder(folder: AbsPath) -> list[str]:
 
 
 def _sync_folder(folder: AbsPath) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | calls.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

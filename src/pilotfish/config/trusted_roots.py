@@ -9,6 +9,7 @@ through it. An entry that cannot be read as a glob is an error of the configurat
 import os
 import re
 import sys
+import unicodedata
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -48,12 +49,12 @@ def _folder_covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
     absolute = home + entry[1:] if entry == "~" or entry.startswith("~/") else entry
     if not os.path.isabs(absolute):
         return False
-    folder = _slashed(absolute)
-    return ".." not in folder.split("/") and is_inside(_slashed(candidate), folder)
+    folder = comparable(absolute)
+    return ".." not in folder.split("/") and is_inside(comparable(candidate), folder)
 
 
 def _glob_covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
-    pattern = _slashed(entry)
+    pattern = comparable(entry)
     if found := UNSUPPORTED.search(pattern):
         raise BadGlob(f"{found[0]!r} is not supported in a glob")
     below_home = pattern.startswith("~/")
@@ -61,10 +62,18 @@ def _glob_covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
     if not (below_home or os.path.isabs(entry)):
         return False
     # The home folder is compared as it is: its name may hold characters that a pattern gives a meaning.
-    base, folder = _slashed(home) if below_home else "", _slashed(candidate)
+    base, folder = comparable(home) if below_home else "", comparable(candidate)
     return is_inside(folder, base) and glob.matches(folder[len(base) :])
 
 
-def _slashed(path: str) -> str:
-    """With `/` between segments and without one at the end: the root folder is the empty string."""
-    return (path.replace("\\", "/") if sys.platform == "win32" else path).rstrip("/")
+def comparable(path: str, platform: str = sys.platform) -> str:
+    """With `/` between segments and without one at the end: the root folder is the empty string.
+
+    Two names are one where the system takes them for one: on Windows in any case, on macOS in any composition of their
+    letters. Case counts on macOS, where a volume may tell it apart: an entry must not cover more than was meant.
+    """
+    if platform == "win32":
+        path = path.replace("\\", "/").lower()
+    elif platform == "darwin":
+        path = unicodedata.normalize("NFC", path)
+    return path.rstrip("/")

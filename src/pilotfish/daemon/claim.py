@@ -12,14 +12,14 @@ That of the daemon holds its process while it runs. A daemon that is killed writ
 there, and writes the line.
 """
 
-import fcntl
 import os
-import signal
 import socket
+import sys
 from contextlib import suppress
 from typing import Never
 
-from pilotfish.ipc.rendezvous import Busy, DaemonPlace, NoDaemon, Unsafe, check_socket, connect
+from pilotfish.ipc.rendezvous import NOT_YET, Busy, DaemonPlace, NoDaemon, Unsafe, check_socket, connect
+from pilotfish.system import calls
 
 START_SECONDS = 30
 """How long to wait for one that is starting (milliseconds) or ending (10 s at most)."""
@@ -48,10 +48,12 @@ class DaemonClaim:
 
     def begin(self) -> str:
         """Write down that we run; returns the process of a daemon that did not write down its own end, or nothing."""
-        left = os.pread(self.lock, 20, 0).decode(errors="replace")
+        os.lseek(self.lock, 0, os.SEEK_SET)
+        left = os.read(self.lock, 20).decode(errors="replace")
         self.end()
         with suppress(OSError):  # the disk is full
-            os.pwrite(self.lock, b"%d" % os.getpid(), 0)
+            os.lseek(self.lock, 0, os.SEEK_SET)
+            os.write(self.lock, b"%d" % os.getpid())
         return left
 
     def end(self) -> None:
@@ -62,8 +64,7 @@ class DaemonClaim:
 
 def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClaim | None:
     """Become the one daemon, or return None because another one serves. Blocks; raises `TimeoutError`."""
-    signal.signal(signal.SIGALRM, _too_late)
-    signal.alarm(seconds)
+    calls.call_after(seconds, _too_late)
     try:
         make_private(place.folder)
         starting = take_lock(place.start_lock)
@@ -79,7 +80,7 @@ def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClai
         finally:
             os.close(starting)
     finally:
-        signal.alarm(0)
+        calls.call_after(0, _too_late)
 
 
 def _shorten(place: DaemonPlace) -> None:
@@ -103,13 +104,13 @@ def make_private(folder: str) -> None:
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | calls.O_DIRECTORY | calls.O_NOFOLLOW)
     except OSError:
         raise Unsafe(f"{folder} is not a folder of this user") from None
     try:
-        if os.fstat(descriptor).st_uid != os.geteuid():
+        if os.fstat(descriptor).st_uid != calls.user():
             raise Unsafe(f"{folder} belongs to another user")
-        os.fchmod(descriptor, 0o700)
+        calls.set_mode(descriptor, 0o700)
     finally:
         os.close(descriptor)
 
@@ -117,7 +118,7 @@ def make_private(folder: str) -> None:
 def take_lock(path: str) -> int:
     """Lock the file at `path` and return its open descriptor. Blocks."""
     while True:
-        descriptor = _flocked(path, fcntl.LOCK_EX)
+        descriptor = _locked(path, wait=True)
         if _is_at(path, descriptor):
             return descriptor
         os.close(descriptor)
@@ -127,7 +128,7 @@ def try_lock(path: str) -> int | None:
     """The same without blocking; None when another process holds it."""
     while True:
         try:
-            descriptor = _flocked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _locked(path, wait=False)
         except BlockingIOError:
             return None
         if _is_at(path, descriptor):
@@ -137,6 +138,8 @@ def try_lock(path: str) -> int | None:
 
 def listen(place: DaemonPlace) -> socket.socket:
     """Return a listening socket. Only the holder of the lock may call this: it removes a dead daemon's socket."""
+    if sys.platform == "win32":
+        raise Unsafe(NOT_YET)
     try:
         check_socket(place.socket)
         os.unlink(place.socket)
@@ -166,10 +169,10 @@ def _is_served(place: DaemonPlace) -> bool:
     return True
 
 
-def _flocked(path: str, operation: int) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def _locked(path: str, *, wait: bool) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | calls.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(descriptor, operation)
+        calls.lock(descriptor, wait=wait)
     except BaseException:
         os.close(descriptor)
         raise

@@ -52,6 +52,7 @@ from pilotfish.protocol.rpc import (
     ResponseError,
 )
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system import calls
 from pilotfish.system.channel import RpcChannel
 from pilotfish.system.clock import current_time
 from pilotfish.system.pipes import End
@@ -325,7 +326,7 @@ class Acceptor:
     ) -> None:
         self._claim = claim
         self._connection = connection
-        self._user = os.geteuid() if user is None else user
+        self._user = calls.user() if user is None else user
         self._listener = claim.listener
         self._inode = _inode(claim.place.socket)
         self._connections: dict[ClientConnection, None] = {}

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.rendezvous import BUILD
+from pilotfish.system import calls
 from pilotfish.system.clock import current_time
 
 logger = logging.getLogger(__name__)
@@ -104,10 +105,10 @@ async def wait_for_process(pid: int) -> None:
     if pid <= 0:
         raise ProcessLookupError(pid)
     try:
-        descriptor = os.pidfd_open(pid)
+        descriptor = calls.open_process(pid)
     except ProcessLookupError:
         raise
-    except (AttributeError, OSError):
+    except OSError:
         await _poll(pid)
         return
     try:

@@ -9,6 +9,7 @@ import logging
 import os
 
 from pilotfish.sanitise import sanitised_lines
+from pilotfish.system import calls
 
 MAX_BYTES = 1024 * 1024
 """Of one file: weeks of starts and stops, or one bad day."""
@@ -54,8 +55,8 @@ class LogFile(logging.Handler):
         self._open()
 
     def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | calls.O_NOFOLLOW
         self._descriptor = os.open(self._path, flags, 0o600)
-        os.fchmod(self._descriptor, 0o600)
+        calls.set_mode(self._descriptor, 0o600)
         for number in self._standard:
             os.dup2(self._descriptor, number)

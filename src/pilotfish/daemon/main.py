@@ -8,8 +8,8 @@ servers notice.
 import faulthandler
 import logging
 import os
-import resource
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache, partial
@@ -35,6 +35,7 @@ from pilotfish.pool.plan import Running
 from pilotfish.service.service import Service, System
 from pilotfish.store import Store
 from pilotfish.surfaces.mcp import connection as mcp
+from pilotfish.system import calls
 from pilotfish.system.clock import current_time
 
 logger = logging.getLogger(__name__)
@@ -62,8 +63,9 @@ def run(claim: DaemonClaim) -> Never:
     root.addHandler(LogFile(claim.place.log))
     root.setLevel(logging.getLevelNamesMapping().get(os.environ.get("PILOTFISH_LOG", "").upper(), logging.INFO))
     faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1)
-    allow_descriptors(DESCRIPTORS)
+    if sys.platform != "win32":
+        faulthandler.register(signal.SIGUSR1)
+    calls.allow_descriptors(DESCRIPTORS)
     code = FAILED
     try:
         if left := claim.begin():
@@ -83,14 +85,6 @@ async def _live(claim: DaemonClaim, system: System, settings: Settings) -> None:
     # Runs in its own thread, so it works even when the loop hangs.
     await daemon.live(lambda: faulthandler.dump_traceback_later(STOP_SECONDS, exit=True))
     faulthandler.cancel_dump_traceback_later()
-
-
-def allow_descriptors(wanted: int) -> None:
-    """Raise our own limit, as far as the system lets us; shells set it to 1024 or 256."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _later(module: str, context: DaemonContext) -> Upgrade:
@@ -186,7 +180,7 @@ class Daemon:
         )
 
     async def _handle_signals(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        with anyio.open_signal_receiver(*calls.ENDING) as signals:
             async for number in signals:
                 if self.life.ending.is_set():
                     # The second signal: the supervisors end the servers as soon as this process is gone.

@@ -7,11 +7,15 @@ import sys
 from typing import Never
 
 from pilotfish.daemon.claim import claim_daemon, make_private
-from pilotfish.ipc.rendezvous import DaemonPlace
+from pilotfish.ipc.rendezvous import NOT_YET, DaemonPlace
+from pilotfish.system import calls
 
 
 def main(report: int) -> Never:
     """Run as `ipc.starter` starts it. `report` is the pipe on which the client waits for the outcome."""
+    if sys.platform == "win32":
+        _report(report, f"failed {NOT_YET}")
+        os._exit(1)
     if os.fork():
         os._exit(0)
     os.set_inheritable(report, False)  # noqa: FBT003 - its only signature
@@ -36,13 +40,15 @@ def main(report: int) -> Never:
 
 def settle(place: DaemonPlace) -> None:
     """Reset what was inherited: signal handlers, working directory, standard streams. Output goes to the log."""
+    if sys.platform == "win32":
+        return
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.chdir("/")
     make_private(place.folder)
     make_private(os.path.dirname(place.log))
-    log = os.open(place.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    log = os.open(place.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | calls.O_NOFOLLOW, 0o600)
     for descriptor in (1, 2):
         os.dup2(log, descriptor)
     os.close(log)

@@ -18,6 +18,8 @@
 - Hooks and MCP servers of a project are used only in a folder that the person trusts.
 """
 
+import sys
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -33,12 +35,16 @@ from pilotfish.hosts.shared.hook_settings import (
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import HostEvent, HostTool, ToolHookEvent, ToolHooks, event_as, host_tools
 from pilotfish.protocol.codec import encode
+from pilotfish.system.windows import for_powershell
 
 CREATED = "Created file "
 """What it says about a file that was not there."""
 
 NEW_FILE = {"type": "create", "originalFile": None}
 """The same in the words of Claude Code."""
+
+SHELL = "powershell" if sys.platform == "win32" else "bash"
+"""The member of a hook that holds its command line."""
 
 EVENTS = ("PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd")
 
@@ -82,7 +88,8 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 
 def _hooks(where: Where) -> object:
     def hook(event: str) -> dict[str, object]:
-        return {"type": "command", "bash": hook_command(where, "copilot", event), "timeoutSec": TIMEOUT_SECONDS}
+        line = hook_command(where, "copilot", event, on_windows=for_powershell)
+        return {"type": "command", SHELL: line, "timeoutSec": TIMEOUT_SECONDS}
 
     return {"version": 1, "hooks": {event: [hook(event)] for event in EVENTS}}
 

@@ -9,6 +9,7 @@ sent as hexadecimal digits, which need no escaping and no module.
 """
 
 import os
+import sys
 
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, DaemonPlace, NoDaemon, connect, packed
 
@@ -48,8 +49,7 @@ UNKNOWN = b"no host is called "
 def run(arguments: "Sequence[str]") -> "Never":
     """Run with the arguments `HOST [--deadline-ms N]`."""
     try:
-        signal.signal(signal.SIGALRM, _give_up)
-        signal.setitimer(signal.ITIMER_REAL, deadline(arguments))
+        _limit(deadline(arguments))
         write(1, relay(arguments[0], _read(), deadline(arguments)))
     except BaseException:  # noqa: BLE001, S110 -- the hook promises to stay silent
         pass
@@ -146,6 +146,8 @@ def _let_host_go_on() -> None:
 
     The host waits for the end of this process and of what it may print. A child of its own session goes on.
     """
+    if sys.platform == "win32":
+        return
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -153,7 +155,14 @@ def _let_host_go_on() -> None:
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
     # A child has no timer of its parent's.
-    signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
+    _limit(DEADLINE_SECONDS)
+
+
+def _limit(seconds: float) -> None:
+    """End this program then. Windows has no such timer: there only the limit of the socket holds."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _read() -> bytes:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pilotfish.ipc.rendezvous import DaemonPlace, Missed, NoDaemon, connect
+from pilotfish.ipc.rendezvous import NOT_YET, DaemonPlace, Missed, NoDaemon, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def reach(place: DaemonPlace, environment: Mapping[str, str], seconds: float) ->
 
 def start(environment: Mapping[str, str], deadline: float) -> None:
     """Start a daemon and wait until it listens, or another one does; raises `CannotStart` with the reason."""
+    if sys.platform == "win32":
+        raise CannotStart(NOT_YET)
     reading, writing = os.pipe()
     try:
         child = _launch(environment, writing)
@@ -82,6 +84,8 @@ def _launch(environment: Mapping[str, str], report: int) -> subprocess.Popen[byt
 
 def _read_report(descriptor: int, deadline: float) -> bytes | None:
     """The whole report, up to the end of the pipe; None when that does not come in time."""
+    if sys.platform == "win32":
+        return None
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
     word = b""

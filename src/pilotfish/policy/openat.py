@@ -18,12 +18,13 @@ from contextlib import contextmanager, suppress
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
+from pilotfish.system import calls
 from pilotfish.system.ports import Identity
 
-STEP_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+STEP_FLAGS = calls.O_PATH | calls.O_DIRECTORY | calls.O_NOFOLLOW
 """`O_PATH`, where there is one: a folder on the way need not be readable."""
 
-NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | calls.O_NOFOLLOW
 
 NEW_FILE_MODE = 0o666
 """Of a file that was not there before, less the umask; one that was keeps its own."""
@@ -169,7 +170,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 def sync_folder(folder: int) -> None:
     """Make a rename last. A folder that may be written but not read cannot be synced: the file itself was."""
     with suppress(PermissionError):
-        readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        readable = os.open(".", os.O_RDONLY | calls.O_DIRECTORY, dir_fd=folder)
         try:
             os.fsync(readable)
         finally:
@@ -198,7 +199,7 @@ def _copy(source: int, name: str, folder: int, new: str) -> None:
     try:
         writing = os.open(new, NEW_FILE_FLAGS, 0o600, dir_fd=folder)
         try:
-            os.fchmod(writing, stat.S_IMODE(os.fstat(reading).st_mode))
+            calls.set_mode(writing, stat.S_IMODE(os.fstat(reading).st_mode))
             while part := os.read(reading, COPY_BYTES):
                 write_all(writing, part)
             os.fsync(writing)
@@ -209,4 +210,4 @@ def _copy(source: int, name: str, folder: int, new: str) -> None:
 
 
 def _open(folder: int, name: str) -> int:
-    return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    return os.open(name, os.O_RDONLY | calls.O_NOFOLLOW | calls.O_NONBLOCK, dir_fd=folder)

@@ -20,6 +20,7 @@ from pilotfish.paths import PROGRAM_FOLDERS, ancestors
 from pilotfish.servers.environment import lies_in
 from pilotfish.system.ownership import is_foreign
 from pilotfish.system.real_path import real_path
+from pilotfish.system.windows import program_names
 
 if TYPE_CHECKING:
     from pilotfish.system.ports import Identity
@@ -53,6 +54,8 @@ class Lookup(Struct, frozen=True):
     """What `environment.beside_us` finds."""
     foreign: tuple[AbsPath, ...] = ()
     """Folders of `PATH` that another user can write to: what is there is not run for an untrusted workspace (T48)."""
+    suffixes: tuple[str, ...] = ()
+    """What `windows.program_suffixes` says."""
 
 
 class ProgramFound(Struct, frozen=True):
@@ -94,15 +97,15 @@ def locate(program: str, root: AbsPath, lookup: Lookup) -> ProgramLocation:
     unusable: AbsPath | None = None
     looked_in: list[AbsPath] = []
     for folder, origin in _folders(root, lookup):
-        path = AbsPath(os.path.join(folder, program))
         looked_in.append(folder)
-        match _judged(path, origin, lookup):
-            case ProgramFound() as found:
-                return found
-            case Gated() as withheld:
-                gated = gated or withheld
-            case ProgramMissing(unusable=broken):
-                unusable = unusable or broken
+        for name in program_names(program, lookup.suffixes):
+            match _judged(AbsPath(os.path.join(folder, name)), origin, lookup):
+                case ProgramFound() as found:
+                    return found
+                case Gated() as withheld:
+                    gated = gated or withheld
+                case ProgramMissing(unusable=broken):
+                    unusable = unusable or broken
     return gated or ProgramMissing(program, tuple(looked_in), unusable)
 
 

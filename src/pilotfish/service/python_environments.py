@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pilotfish.model import AbsPath
 from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
 from pilotfish.servers.tree import DiskTree, Evidence, Witness
+from pilotfish.system import calls
 from pilotfish.system.ownership import is_private, make_private_folders
 from pilotfish.system.regular_files import replace_file
 
@@ -61,7 +62,7 @@ def _is_ours(path: str, script: str) -> bool:
 
 
 def _without_links(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return os.open(path, flags | calls.O_NOFOLLOW | calls.O_NONBLOCK)
 
 
 def _digest(script: str) -> str:

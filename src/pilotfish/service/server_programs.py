@@ -30,6 +30,7 @@ from pilotfish.servers.tree import DiskTree, Evidence, looked_at
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.recent import Recent
 from pilotfish.system.confinement import confinable
+from pilotfish.system.windows import program_suffixes
 
 MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; for others the folders are searched again."""
@@ -97,6 +98,7 @@ class ServerPrograms:
             tools=tool_folders(self._places.state),
             beside=beside_us(path, territory, trusted=trusted),
             foreign=() if trusted else foreign_path(self._environment.get("PATH", "")),
+            suffixes=program_suffixes(self._environment),
         )
 
     def trusts(self, root: AbsPath) -> bool:

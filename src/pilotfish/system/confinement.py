@@ -20,8 +20,6 @@ import stat
 import struct
 import sys
 
-LINUX = sys.platform == "linux"
-
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
@@ -52,14 +50,14 @@ ALLOW, REFUSE, ABSENT = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 38
 
 def landlock_abi() -> int:
     """The version of Landlock that the kernel has; 0 for none."""
-    if not LINUX:
+    if sys.platform != "linux":
         return 0
     return max(0, _syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_CREATE_RULESET_VERSION))
 
 
 def confinable() -> list[str]:
     """What `confine` would hold here, as it names it."""
-    if not LINUX:
+    if sys.platform != "linux":
         return []
     found = ["privileges"]
     if landlock_abi():
@@ -71,7 +69,7 @@ def confinable() -> list[str]:
 
 def confine(folders: dict[bytes, list[bytes]], *, network: bool) -> list[str]:
     """Confine this process. `folders` by what they are: `sealed`, `private`, `readable`, `writable`."""
-    if not LINUX or _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
+    if sys.platform != "linux" or _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
         return []
     held = ["privileges"]
     if _restrict(folders, network=network):
@@ -133,8 +131,10 @@ def _beside(folder: bytes, apart: list[bytes]) -> list[bytes]:
 
 def _allow(ruleset: int, path: bytes, rights: int) -> None:
     """What cannot be opened stays denied; a link leads to something that has its own place."""
+    if sys.platform != "linux":
+        return
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     except OSError:
         return
     try:
@@ -150,6 +150,8 @@ def _allow(ruleset: int, path: bytes, rights: int) -> None:
 
 
 def _close_network() -> bool:
+    if sys.platform != "linux":
+        return False
     known = SOCKET_CALL.get(os.uname().machine)
     if known is None:
         return False

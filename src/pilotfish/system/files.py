@@ -22,6 +22,7 @@ import anyio.to_thread
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
+from pilotfish.system import calls
 from pilotfish.system.ports import FileText, Identity
 
 MAX_LINES = 400_000
@@ -95,7 +96,7 @@ class DiskFiles:
 def _open(path: AbsPath) -> tuple[int, os.stat_result]:
     try:
         # Without O_NOCTTY a terminal device could become ours by being looked at.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = os.open(path, os.O_RDONLY | calls.O_NONBLOCK | calls.O_NOCTTY)
     except OSError as error:
         _refuse(path, error)
     except ValueError as error:

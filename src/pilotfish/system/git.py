@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
+from pilotfish.system import calls
 from pilotfish.system.regular_files import read_regular
 
 SECONDS = 2.0
@@ -121,7 +122,7 @@ def why_silent(folder: AbsPath) -> str:
     """Why `changed_files` says nothing of a folder, in a sentence."""
     for above in ancestors(folder, "/"):
         if os.path.lexists(os.path.join(above, ".git")):
-            if os.stat(above).st_uid != os.geteuid():
+            if os.stat(above).st_uid != calls.user():
                 return f"{above} belongs to another user, so git does not read it (dubious ownership)."
             return f"git cannot list the changes of {folder}."
     return f"{folder} is not in a git repository."

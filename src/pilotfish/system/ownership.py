@@ -1,16 +1,17 @@
 """Whose a file is. What another user made decides nothing for this one: no root, no program, no configuration (T56)."""
 
 import os
-import pwd
 import stat
+import sys
 from functools import cache
 
+from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
 
 
 def is_foreign(status: os.stat_result) -> bool:
     """Whether neither this user nor the system owns a file."""
-    return status.st_uid != os.geteuid() and status.st_uid not in _system_users()
+    return status.st_uid != calls.user() and status.st_uid not in _system_users()
 
 
 def is_own_folder(path: str) -> bool:
@@ -32,7 +33,7 @@ def is_own_folder(path: str) -> bool:
 
 def is_private(status: os.stat_result) -> bool:
     """Whether a file is this user's alone: nothing that came with a repository is."""
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    return status.st_uid == calls.user() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
 def make_private_folders(folder: str) -> None:
@@ -48,7 +49,11 @@ def make_private_folders(folder: str) -> None:
 
 
 def own_home() -> str:
-    """The home folder of this user, by the system and not by a variable."""
+    """The home folder of this user, by the system and not by a variable, where the system says so."""
+    if sys.platform == "win32":
+        return os.path.expanduser("~")
+    import pwd
+
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:

@@ -7,7 +7,6 @@ task running on, and its number may by then be another file's.
 """
 
 import asyncio
-import fcntl
 import os
 import socket
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import IO
 
 import anyio
 
+from pilotfish.system import calls
 from pilotfish.system.ports import BrokenPipe, Stalled
 
 READ_BYTES = 256 * 1024
@@ -36,10 +36,9 @@ class End:
         self.closed = False
         self._reader: asyncio.Future[bytes] | None = None
         self._listening = False
-        os.set_blocking(self._descriptor, False)
-        if hasattr(fcntl, "F_SETPIPE_SZ"):
-            with suppress(OSError):  # no pipe, or the user's share of pipe memory is used up: it works as it is
-                fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
+        calls.set_blocking(self._descriptor, blocking=False)
+        with suppress(OSError):  # no pipe, or the user's share of pipe memory is used up: it works as it is
+            calls.widen_pipe(self._descriptor, READ_BYTES)
 
     async def receive(self) -> bytes:
         """Return the next bytes, empty at the end. Other tasks run first: a flood must not occupy the loop."""

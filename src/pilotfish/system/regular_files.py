@@ -5,6 +5,8 @@ import os
 import stat
 from contextlib import suppress
 
+from pilotfish.system import calls
+
 
 def read_regular(
     path: str, most: int, *, offset: int = 0, is_whole: bool = False, follows: bool = True
@@ -16,7 +18,7 @@ def read_regular(
     try:
         if not stat.S_ISREG(os.stat(path, follow_symlinks=follows).st_mode):
             return None
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW))
+        descriptor = os.open(path, os.O_RDONLY | calls.O_NONBLOCK | (0 if follows else calls.O_NOFOLLOW))
     except (OSError, ValueError):  # a NUL in a name that a file of the project says
         return None
     try:
@@ -39,7 +41,7 @@ def replace_file(target: str, content: bytes, mode: int) -> None:
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
-            os.fchmod(file.fileno(), mode)
+            calls.set_mode(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, target)

@@ -4,15 +4,14 @@ Whatever prints in this process, and whatever it starts, would otherwise write i
 to descriptors that no child inherits; in their place stand nothing to read, and standard error or nothing to write to.
 """
 
-import fcntl
 import os
-import signal
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import IO
 
 import anyio
 
+from pilotfish.system import calls
 from pilotfish.system.pipes import End
 from pilotfish.system.tasks import owned_tasks
 
@@ -52,7 +51,7 @@ class PipePair:
         """Make open files blocking again: the program that started us shares them, and a terminal must stay usable."""
         for file in self._files:
             if not file.closed:
-                os.set_blocking(file.fileno(), True)
+                calls.set_blocking(file.fileno())
 
 
 @contextmanager
@@ -72,7 +71,7 @@ async def until_signalled(serving: Callable[[], Awaitable[None]]) -> None:
     async with owned_tasks() as tasks:
 
         async def listen() -> None:
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            with anyio.open_signal_receiver(*calls.ENDING) as signals:
                 async for _ in signals:
                     tasks.cancel_scope.cancel()
 
@@ -83,9 +82,9 @@ async def until_signalled(serving: Callable[[], Awaitable[None]]) -> None:
 
 def _moved(descriptor: int, flags: int, instead: int | None) -> int:
     """A private copy of a descriptor, which itself becomes a copy of `instead`, or leads nowhere."""
-    private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_PRIVATE)
+    private = calls.duplicate(descriptor, FIRST_PRIVATE)
     if instead is None:
-        nowhere = os.open(os.devnull, flags | os.O_CLOEXEC)
+        nowhere = os.open(os.devnull, flags)
         os.dup2(nowhere, descriptor)
         os.close(nowhere)
     else:

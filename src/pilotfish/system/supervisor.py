@@ -32,6 +32,9 @@ import select
 import sys
 import time
 
+if sys.platform == "win32":
+    raise ImportError("Windows ends a tree of processes by a job")
+
 # `signal` wraps this module in enums: 7 ms of the 20 that an import-everything start took. `typing` costs as much.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +42,6 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.run()"
-"""An imported module comes from the byte-code cache: 3 ms and 600 KB less than compiling a script at each start."""
-
-LINUX = sys.platform == "linux"
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -74,7 +73,7 @@ def main(control: int, owner: int) -> int:
     """Start the server, serve the control socket until server or owner is gone, leave nothing; return its code."""
     os.set_inheritable(control, False)  # noqa: FBT003 - its only signature
     wake = arm_signals()
-    if LINUX:
+    if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     death = watch(owner)
     order = read_order(control, death)
@@ -146,7 +145,7 @@ def become(supervisor: int, folder: bytes, arguments: list[bytes], variables: li
     stage = b"folder"
     try:
         os.setsid()
-        if LINUX:
+        if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != supervisor:  # it died before the line above could take effect
                 return
@@ -227,14 +226,14 @@ class ProcessTree:
 
         By group, because the kernel does that in one step: no member can fork its way out in between.
         """
-        for group in groups_below(os.getpid()) if LINUX else {self.server}:
+        for group in groups_below(os.getpid()) if sys.platform == "linux" else {self.server}:
             kill_group(group, number)
 
     def end(self) -> None:
         """SIGKILL until no child is left; the server's own group first, as nearly always that is all there is."""
         deadline = time.monotonic() + GIVE_UP_SECONDS
         poller = poll_for(self.wake)
-        if self.status is None or not LINUX:
+        if self.status is None or sys.platform != "linux":
             kill_group(self.server, signal.SIGKILL)
             poller.poll(RESCAN_MILLISECONDS)
         while self.reap() and time.monotonic() < deadline:
@@ -283,6 +282,8 @@ def arm_signals() -> int:
 
 def watch(pid: int) -> int | None:
     """A descriptor that becomes readable when that process is gone, where the system has such a thing."""
+    if sys.platform != "linux":
+        return None
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):

@@ -30,7 +30,9 @@ class SystemVitals:
 
 def machine_memory_mib(limit: str = "/sys/fs/cgroup/memory.max") -> float:
     """The memory of this machine, or of the container that we run in."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    import psutil
+
+    total = psutil.virtual_memory().total
     with suppress(OSError, ValueError):
         total = min(total, int(Path(limit).read_text()))
     return total / MIB

@@ -22,8 +22,9 @@ if __name__ == "__main__":
         sys.path += [os.path.dirname(above), os.path.join(above, "lib", version, "site-packages")]
         from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relay
 
-        signal.signal(signal.SIGALRM, _give_up)
-        signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
+        if sys.platform != "win32":
+            signal.signal(signal.SIGALRM, _give_up)
+            signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
         text = relay("aider", b"".join(os.fsencode(name) + b"\0" for name in sys.argv[1:]))
         if text:
             sys.stdout.buffer.write(text)

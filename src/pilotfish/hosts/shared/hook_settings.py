@@ -8,7 +8,7 @@ and impact are better. They cost tokens in every conversation, so they are writt
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredF
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import languages_by_extension
 from pilotfish.system.regular_files import read_regular
+from pilotfish.system.windows import for_cmd
 
 TIMEOUT_SECONDS = 10
 """For one hook. The hook program gives up by itself two seconds earlier."""
@@ -90,10 +91,16 @@ def tools_file(where: Where, folder: HostFolder, name: str, member: str = "mcpSe
     return folder.file(name, JsonEdit((Member((member, "pilotfish"), mcp_server(where.programs.mcp, **more)),)))
 
 
-def hook_command(where: Where, host: str, event: str, milliseconds: int | None = None) -> str:
+def hook_command(
+    where: Where,
+    host: str,
+    event: str,
+    milliseconds: int | None = None,
+    on_windows: Callable[[list[str]], str] = for_cmd,
+) -> str:
     """What a shell runs for an event; `milliseconds` as in `hook_groups`."""
     limit = SILENT_MILLISECONDS if event[:1].upper() + event[1:] in SILENT_EVENTS else milliseconds
-    return shell([*where.programs.hook(host), *([] if limit is None else ["--deadline-ms", str(limit)])])
+    return shell([*where.programs.hook(host), *([] if limit is None else ["--deadline-ms", str(limit)])], on_windows)
 
 
 def lsp_server(where: Where, host: str, extensions: str) -> Json:

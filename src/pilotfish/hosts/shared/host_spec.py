@@ -16,6 +16,7 @@ import pilotfish
 from pilotfish.hosts.edits.edit import Edit
 from pilotfish.hosts.shared.tool_hooks import HostDialect
 from pilotfish.system.real_path import real_path
+from pilotfish.system.windows import for_cmd
 
 HOOK = ("surfaces", "hook.py")
 """Below the package. Hosts' files hold this path, so it does not change with our folders."""
@@ -85,9 +86,9 @@ def installed_programs(environment: Mapping[str, str]) -> Programs:
     )
 
 
-def shell(command: list[str]) -> str:
-    """For hosts that run it in a shell."""
-    return shlex.join(command)
+def shell(command: list[str], on_windows: Callable[[list[str]], str] = for_cmd) -> str:
+    """For hosts that run it in a shell: on Windows that is `cmd`, as Node and Python start one, or what they say."""
+    return on_windows(command) if sys.platform == "win32" else shlex.join(command)
 
 
 SetupScope = Literal["global", "project"]

@@ -4,7 +4,6 @@ One folder per transaction, locked while its process lives: an unlocked one belo
 its pid is now. `plan` is complete and durable before the first file changes; it is renamed to `done` after the last.
 """
 
-import fcntl
 import json
 import os
 import secrets
@@ -17,6 +16,7 @@ from msgspec import Struct
 from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.policy.openat import sync_folder, write_all
+from pilotfish.system import calls
 from pilotfish.system.ownership import is_private, make_private_folders
 from pilotfish.system.ports import Identity
 
@@ -25,7 +25,7 @@ PLAN, DRAFT, DONE = "plan", "draft", "done"
 TRIES = 3
 """A recovery may take a new folder before its maker has locked it; then another one is created."""
 
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER_FLAGS = os.O_RDONLY | calls.O_DIRECTORY | calls.O_NOFOLLOW
 
 
 class JournalEntry(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Journal(Struct, frozen=True):
 
     def write(self, plan: Plan) -> None:
         """From here on, whoever comes after us knows what we were about."""
-        descriptor = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.folder)
+        descriptor = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.folder)
         try:
             write_all(descriptor, json.dumps(msgspec.to_builtins(plan)).encode())
         finally:
@@ -84,7 +84,7 @@ class Journal(Struct, frozen=True):
         """None when nothing had begun; raises `ValueError` when this is not ours to read."""
         name = DONE if self.is_done else PLAN
         try:
-            descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.folder)
+            descriptor = os.open(name, os.O_RDONLY, dir_fd=self.folder)
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as opened:
@@ -142,7 +142,7 @@ def _maybe_locked(home: AbsPath, token: str) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        calls.lock(descriptor)
         if os.path.samestat(os.fstat(descriptor), os.stat(path)):
             return descriptor
     except (BlockingIOError, FileNotFoundError):

@@ -50,6 +50,7 @@ from pilotfish.service.changes.journal import (
     new_journal,
     remove,
 )
+from pilotfish.system import calls
 
 logger = logging.getLogger(__name__)
 
@@ -332,7 +333,7 @@ class Writing:
         descriptor = os.open(new, NEW_FILE_FLAGS, NEW_FILE_MODE if step.like is None else 0o600, dir_fd=folder)
         try:
             if step.like is not None:
-                os.fchmod(descriptor, step.like.mode)
+                calls.set_mode(descriptor, step.like.mode)
             write_all(descriptor, step.content)
         finally:
             os.close(descriptor)

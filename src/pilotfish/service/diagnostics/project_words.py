@@ -21,6 +21,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes
 from pilotfish.service.project_shapes import Look, ShapeCache
 from pilotfish.service.recent import Recent
+from pilotfish.system import calls
 from pilotfish.system.source_files import files_below
 
 MAX_ROOTS = 16
@@ -204,7 +205,7 @@ def _read_all(paths: Iterable[AbsPath], looks: Mapping[AbsPath, Look]) -> _Scan:
     scan = _Scan()
     for path in paths:
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | calls.O_NONBLOCK | calls.O_NOFOLLOW)
         except OSError:
             scan.gone.add(path)
             continue

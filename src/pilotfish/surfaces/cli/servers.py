@@ -72,13 +72,15 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     from pilotfish.servers.proven import proofs
     from pilotfish.servers.toolchains import is_empty_proxy, with_toolchain
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, wanted_servers
+    from pilotfish.system.windows import program_suffixes
 
     places = user_places(os.environ)
     specs, trusted = _specs(root, places)
     territory = (AbsPath(root),)
     path = search_path(os.environ.get("PATH", ""), territory, trusted=trusted)
     beside = beside_us(path, territory, trusted=trusted)
-    lookup = Lookup(territory, trusted, path, tool_folders(places.state), beside)
+    suffixes = program_suffixes(os.environ)
+    lookup = Lookup(territory, trusted, path, tool_folders(places.state), beside, suffixes=suffixes)
     managers = {program for program in PROGRAMS.values() if shutil.which(program, path=os.pathsep.join(path))}
     rows: list[ListedServer] = []
     wanted = [*specs.values()]

@@ -20,6 +20,7 @@ from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.config_text import show_json
 from pilotfish.surfaces.doctor.report import DoctorReport, report_json, report_lines
 from pilotfish.surfaces.redaction import redacted, redacted_text
+from pilotfish.system import calls
 
 LOG_LINES = 2000
 
@@ -31,7 +32,7 @@ def write_bundle(file: str, report: DoctorReport, loaded: Loaded, environment: M
     """Write the file, readable by its owner alone, and return a line for each member. Raises `Refused` if it exists."""
     members = {name: _harmless(text, environment) for name, text in _members(report, loaded, environment)}
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | calls.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise Refused(Code.INVALID_INPUT, f"the bundle cannot be written: {error}") from None
     with os.fdopen(descriptor, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

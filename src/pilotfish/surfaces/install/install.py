@@ -8,7 +8,6 @@ Rules:
 - A bundle is installed whole or not at all: after a failure or an interruption the previous version stays.
 """
 
-import fcntl
 import glob
 import importlib.metadata
 import importlib.util
@@ -31,6 +30,7 @@ from pilotfish.paths import is_inside
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.servers.environment import search_path
 from pilotfish.servers.install import Bundle, ToolsFolder
+from pilotfish.system import calls
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
 from pilotfish.system.real_path import real_path
@@ -206,10 +206,10 @@ def _alone(tools: ToolsFolder) -> Generator[None]:
     os.makedirs(tools.state, mode=0o700, exist_ok=True)
     place = os.path.join(tools.state, "tools")
     os.makedirs(place, mode=0o700, exist_ok=True)
-    descriptor = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            calls.lock(descriptor)
         except BlockingIOError:
             raise Unavailable(Code.OVERLOADED, "another pilotfish install is running; try again later") from None
         yield

@@ -10,6 +10,11 @@ Many events, and everything that walks the tree, are dealt with in a worker thre
 One event may stand for a tree of any size that was moved here or away, so at once only files are looked at.
 """
 
+import sys
+
+if sys.platform != "linux":
+    raise ImportError("inotify is Linux's")
+
 import ctypes
 import errno
 import fcntl

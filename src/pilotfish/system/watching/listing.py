@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_installed
+from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
 
 
@@ -89,7 +90,7 @@ def inode_of(folder: AbsPath, *, follow: bool = True) -> int | None:
 def listing(folder: AbsPath, *, follow: bool) -> Listing | Shortage | None:
     """All that is in a folder; None when it cannot be listed. `follow` says that it may be a link to one."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+        descriptor = os.open(folder, os.O_RDONLY | calls.O_DIRECTORY | (0 if follow else calls.O_NOFOLLOW))
         try:
             return _listed(descriptor, folder)
         finally:

@@ -4,6 +4,11 @@ Each workspace has a watcher of its own for what lies inside; one more, the oute
 begins with the first that needs it and ends with the last. Whoever reads its changes hands all others theirs.
 """
 
+import sys
+
+if sys.platform != "linux":
+    raise ImportError("inotify is Linux's")
+
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 

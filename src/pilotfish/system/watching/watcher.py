@@ -30,6 +30,8 @@ class _SharingWatchers:
         self._open: OpenWatcher | None = None
 
     def __call__(self) -> AbstractAsyncContextManager[Watcher]:
+        if sys.platform != "linux":
+            return open_watcher()
         if self._open is None:
             from pilotfish.system.watching.inotify import inotify_watcher
             from pilotfish.system.watching.shared import SharedWatchers

@@ -21,6 +21,7 @@ from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
 from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, check_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import is_refused
+from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
 
 MIN_COLUMNS = 40
@@ -104,7 +105,7 @@ class SourceLines:
 
     def _text(self, path: str) -> Text | None:
         try:
-            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            flags = os.O_RDONLY | calls.O_NONBLOCK
             with os.fdopen(os.open(os.path.join(self._cwd, path), flags), "rb") as file:
                 text = file.read(MAX_SOURCE_BYTES).decode("utf-8-sig", "replace")
                 return Text(code_of(text) if is_notebook(path) else text)

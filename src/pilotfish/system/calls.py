@@ -1,0 +1,113 @@
+"""System calls that are not the same everywhere, one function each.
+
+Only a comparison of `sys.platform` tells a type-checker what runs where, so it stands here, and in the few modules that
+may import nothing. Descriptors are never inherited: Python opens them so.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+if sys.platform == "win32":
+    import msvcrt
+
+    # A link needs a privilege there, nothing that is opened as a file blocks, and folders are not opened at all.
+    O_DIRECTORY = O_NOCTTY = O_NOFOLLOW = O_NONBLOCK = 0
+else:
+    import fcntl
+    import resource
+    import select
+    from os import O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK
+
+__all__ = ["O_DIRECTORY", "O_NOCTTY", "O_NOFOLLOW", "O_NONBLOCK"]
+
+O_PATH = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
+"""Opens what it may not read, where the system knows such a thing."""
+
+
+ENDING = (signal.SIGTERM, signal.SIGINT) if sys.platform == "win32" else (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""How people, shells and hosts tell a program to end."""
+
+
+def user() -> int:
+    """This user, as the owner of a file: on Windows that is 0 for every file, and lists of access keep others out."""
+    return 0 if sys.platform == "win32" else os.geteuid()
+
+
+def set_mode(descriptor: int, mode: int) -> None:
+    """Who may do what with an open file; Windows takes that from the folder."""
+    if sys.platform != "win32":
+        os.fchmod(descriptor, mode)
+
+
+def set_blocking(descriptor: int, *, blocking: bool = True) -> None:
+    """Windows' pipes always block: they are read in threads there."""
+    if sys.platform != "win32":
+        os.set_blocking(descriptor, blocking)
+
+
+def duplicate(descriptor: int, lowest: int) -> int:
+    """A copy with a number that is not below this one, which nothing that is started inherits."""
+    return os.dup(descriptor) if sys.platform == "win32" else fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+
+
+def widen_pipe(descriptor: int, size: int) -> None:
+    """Let a pipe hold so many bytes, where it can; raises `OSError` for what is none."""
+    if sys.platform == "linux":
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, size)
+
+
+def lock(descriptor: int, *, wait: bool = False) -> None:
+    """Lock an open file for as long as it is open; raises `BlockingIOError` when another process has it."""
+    if sys.platform == "win32":
+        os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+        while True:
+            try:
+                msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            except OSError:  # it waits for ten seconds at a time
+                if not wait:
+                    raise BlockingIOError from None
+            else:
+                return
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+LOCKED_BYTE = 1 << 30
+"""Windows locks bytes, which nobody else can read then: one where no file has any."""
+
+
+def open_process(pid: int) -> int:
+    """A descriptor that is readable when that process has ended.
+
+    Raises `ProcessLookupError` when it has already, and `OSError` where the system has no such descriptors.
+    """
+    if sys.platform == "linux" and hasattr(os, "pidfd_open"):  # some Pythons are built for older kernels
+        return os.pidfd_open(pid)
+    if sys.platform == "darwin":
+        queue = select.kqueue()
+        ended = select.kevent(pid, select.KQ_FILTER_PROC, select.KQ_EV_ADD | select.KQ_EV_ONESHOT, select.KQ_NOTE_EXIT)
+        try:
+            queue.control([ended], 0)
+            return os.dup(queue.fileno())
+        finally:
+            queue.close()
+    raise OSError
+
+
+def call_after(seconds: float, act: Callable[[int, object], None]) -> None:
+    """Interrupt the main thread then; 0 takes that back. Windows cannot: there the limits of sockets must do."""
+    if sys.platform != "win32":
+        if seconds:
+            signal.signal(signal.SIGALRM, act)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def allow_descriptors(wanted: int) -> None:
+    """Raise our own limit, as far as the system lets us; shells set it to 1024 or 256. Windows has none."""
+    if sys.platform != "win32":
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -187,7 +187,8 @@ def test_a_missing_server_is_said_with_what_to_do(workspace: ScriptedWorkspace, 
         pytest.param(["symbols"], "Missing argument 'FILE'", id="no file"),
         pytest.param(["calls"], "calls [OPTIONS] COMMAND", id="half a verb"),
         pytest.param(["chek"], "No such command 'chek'. Did you mean check?", id="a misspelt verb"),
-        pytest.param(["uninstall", "vue"], "Did you mean install --remove?", id="a verb that is an option"),
+        pytest.param(["uninstall", "vue"], "pilotfish install --remove vue", id="one server and not all"),
+        pytest.param(["remove", "vue"], "Did you mean install --remove?", id="a verb that is an option"),
         pytest.param(["hover", "--nope", "x"], "No such option", id="unknown option"),
         pytest.param(["nope"], "No such command 'nope'", id="unknown verb"),
     ],
@@ -231,7 +232,8 @@ def test_every_verb_explains_itself(verb: str, folder: Path, capsys: Captured) -
 
 
 NOT_ABOUT_A_WORKSPACE = {
-    *("batch", "completion", "daemon", "demo", "hook", "install", "lsp", "mcp", "panel", "serve", "service", "stats")
+    *("batch", "completion", "daemon", "demo", "hook", "install", "lsp", "mcp", "panel", "serve", "service", "stats"),
+    "uninstall",
 }
 """Nor all of one: what is about the daemon, the whole computer, or is for eyes or programs alone."""
 GROUPS = {"calls", "types", "config"}

@@ -27,6 +27,7 @@ from pilotfish.hosts.edits.edit import unreadable
 from pilotfish.hosts.shared.host_spec import WiredFile
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.sanitise import sanitised_lines
+from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import replace_file
 
@@ -55,7 +56,7 @@ def read_host_file(path: str, within: str) -> HostFile:
         hint = f"It must lead to a file below {border}. Change {target} by hand, or replace the link."
         raise Refused(Code.OUTSIDE_WORKSPACE, f"{path} leads to {target}", hint=hint)
     try:
-        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(target, os.O_RDONLY | calls.O_NOFOLLOW | calls.O_NONBLOCK)
     except FileNotFoundError:
         return HostFile(path, target, None)
     except OSError as error:
@@ -141,6 +142,15 @@ class Receipts:
                 return Kept(receipt, kept.read())
         except (OSError, Malformed):
             return None
+
+    def files(self) -> list[str]:
+        """All files that have a receipt."""
+        found: list[str] = []
+        with suppress(FileNotFoundError):
+            for name in sorted(os.listdir(self._folder)):
+                with suppress(OSError, Malformed), open(os.path.join(self._folder, name), "rb") as written:
+                    found.append(decode(written.read(), Receipt).file)
+        return found
 
     def backup(self, file: str) -> str:
         """The copy of the file as it was before."""

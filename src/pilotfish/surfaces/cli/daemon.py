@@ -16,7 +16,7 @@ from pilotfish.surfaces.cli.workspace import json_option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-STOP_MILLISECONDS = 12_000
+STOP_SECONDS = 12.0
 """The daemon stops within ten seconds, whatever its servers do."""
 
 
@@ -41,18 +41,22 @@ def start(as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
 @daemon.command()
 def stop() -> None:
     """Stop the daemon and all its servers; return when it has ended."""
+    click.echo(stop_daemon())
+
+
+def stop_daemon() -> str:
+    """Stop it and say so; raises `Unavailable` when it takes too long."""
     from pilotfish.errors import Code, Unavailable
     from pilotfish.surfaces.cli.running_daemon import connect
 
     link = connect()
     if link is None:
-        click.echo("No daemon is running.")
-        return
+        return "No daemon is running."
     with link:
         link.request("stop")
     if not _wait_until_ended(int(link.welcome["pid"])):
         raise Unavailable(Code.SHUTTING_DOWN, f"the daemon (pid {link.welcome['pid']}) is still stopping")
-    click.echo("Stopped.")
+    return "Stopped."
 
 
 @daemon.command()
@@ -96,20 +100,16 @@ def hook(host: str, deadline_ms: int) -> None:
 
 
 def _wait_until_ended(pid: int) -> bool:
-    """False when the process still runs after `STOP_MILLISECONDS`."""
-    import select
+    """False when the process still runs after `STOP_SECONDS`."""
+    import psutil
 
     try:
-        descriptor = os.pidfd_open(pid)
-    except (ProcessLookupError, AttributeError):
-        # It has ended, or this system has no pidfd: the daemon closed the connection, which must do.
+        psutil.Process(pid).wait(STOP_SECONDS)
+    except psutil.NoSuchProcess:
         return True
-    try:
-        poller = select.poll()
-        poller.register(descriptor, select.POLLIN)
-        return bool(poller.poll(STOP_MILLISECONDS))
-    finally:
-        os.close(descriptor)
+    except psutil.TimeoutExpired:
+        return False
+    return True
 
 
 def _print_about(about: Mapping[str, Any], *, as_json: bool) -> None:

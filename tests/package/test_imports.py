@@ -97,3 +97,21 @@ def test_the_core_works_without_the_packages_beside_it() -> None:
     assert done.stdout.splitlines()[-1] == " ".join(["0", "0", *("3" for _ in beside)])
     assert set(beside) == {"panel", "serve", "service"}
     assert done.stderr.count("pip install '.[all]'") == len(beside)
+
+
+@pytest.mark.proves("PLAT-1")
+def test_every_module_can_be_imported_where_there_is_no_posix() -> None:
+    """But those that are for Linux alone; `system.calls` is the one that chooses, by `sys.platform`."""
+    code = f"""
+import asyncio, importlib, pkgutil, sys, tempfile, anyio, click, mcp.server, psutil, pilotfish.system.calls
+sys.modules.update(dict.fromkeys({POSIX}))
+for module in pkgutil.walk_packages(pilotfish.__path__, "pilotfish."):
+    if not module.name.endswith({LINUX_ONLY}) and ".hosts.plugins." not in module.name:
+        importlib.import_module(module.name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+POSIX = ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty")
+LINUX_ONLY = (".__main__", ".inotify", ".shared", ".supervisor")

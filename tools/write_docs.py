@@ -576,7 +576,7 @@ def inputs() -> str:
 def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
     known, freshness = inputs_of(spec), spec.freshness
     anew = "started anew" if spec.inputs.steering else "started anew: the markers of its root"
-    late = "partial, where the file imports such a file" if freshness.late_imports else "as far as the server asks"
+    late = "partial, where the file names such a file" if freshness.late_imports else "covered"
     late = "started anew" if known.late_libraries else late
     restriction = None if spec.restricted is None else spec.restricted.unchecked
     also = {

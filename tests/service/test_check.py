@@ -1,5 +1,6 @@
 """One file and one server, in virtual time: when a verdict is given, and what it is about."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP
 from pilotfish.model import AbsPath
 from pilotfish.protocol.readiness import RESTART_SECONDS
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.inputs import MAX_FILES, MAX_SEARCHED, input_evidence
+from pilotfish.servers.inputs import MAX_FILES, MAX_NAMED, MAX_SEARCHED, input_evidence
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import SECOND_CHECK_SECONDS
 from pilotfish.service.diagnostics.ledger import FileToSend
@@ -505,6 +506,22 @@ async def test_an_import_from_outside_makes_the_verdict_of_a_server_that_notices
             outcome = await ground.check(text)
             assert outcome.assumed
             assert "noticed late" in (outcome.why or "")
+
+
+@pytest.mark.proves("F95")
+async def test_of_a_server_that_no_case_is_about_the_same_is_assumed() -> None:
+    async with bench(Freshness(pull=PullSupport.STATIC), **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        for text in ("x = 1", "a ... b", "see ./b/c"):
+            assert (await ground.check(text)).is_fresh
+        for text in ("source ../b.sh", '`include "../../b.vh"', "(load ./../b)", "<a href=../b>"):
+            outcome = await ground.check(text)
+            assert outcome.assumed
+            assert "noticed late" in (outcome.why or "")
+        inside = f"../{os.path.basename(os.path.dirname(FILE))}/b "
+        many = await ground.check(inside * (MAX_NAMED + 1))
+        assert (many.assumed, many.why) == (True, "the file names too many files to look at each")
+        assert (await ground.check(inside * MAX_NAMED)).is_fresh
 
 
 @pytest.mark.proves("F95", "T43")

@@ -191,8 +191,8 @@ class Freshness(CatalogueTable, frozen=True):
     """What it does not check however long one waits: its verdict is partial, and says so."""
     unchecked: Word | None = None
     """A pattern of what it does not check in a file: the verdict on a file that has it is partial."""
-    late_imports: Word | None = None
-    """A pattern of imports whose group is a relative path: a changed file outside of its root it takes in late."""
+    late_imports: str = r"(\.\./[^\s\"'`<>()\[\]{};,]*)"
+    """A pattern of relative paths, its group: those outside of its root it may take in late. Empty: it does not."""
 
 
 class ScopeKind(StrEnum):

@@ -6,6 +6,7 @@ Nothing is polled, and no wait is longer than the deadline.
 
 import os
 import re
+from itertools import islice
 
 import anyio
 import anyio.lowlevel
@@ -19,7 +20,7 @@ from pilotfish.model import Diagnostic
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import Push, Report, as_compiled, diagnostics_of, merged
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.inputs import MAX_SEARCHED
+from pilotfish.servers.inputs import MAX_NAMED, MAX_SEARCHED
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import LATE_SECONDS, MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
@@ -367,13 +368,15 @@ class Check:
         return None if found is None else f"it does not check what needs {_words(found[0])}"
 
     def _late_import(self) -> str | None:
-        if self._freshness.late_imports is None:
+        if not self._freshness.late_imports:
             return None
         folder, root = os.path.dirname(self._file.path), self._session.root
-        for said in re.findall(self._freshness.late_imports, self._file.text[:MAX_SEARCHED]):
+        found = re.finditer(self._freshness.late_imports, self._file.text[:MAX_SEARCHED])
+        names = [one[1] for one in islice(found, MAX_NAMED + 1)]
+        for said in dict.fromkeys(names):
             if not is_inside(os.path.normpath(os.path.join(folder, said)), root):
-                return f"changes outside of its root are noticed late, and the file imports {_words(said)}"
-        return None
+                return f"changes outside of its root are noticed late, and the file names {_words(said)}"
+        return "the file names too many files to look at each" if len(names) > MAX_NAMED else None
 
 
 def _words(complaint: str | None) -> str:

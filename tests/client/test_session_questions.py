@@ -123,6 +123,22 @@ async def test_a_cancelled_caller_cancels_the_request_at_once() -> None:
         assert session.failure is None
 
 
+async def test_a_server_has_caught_up_once_it_has_answered_what_was_given_up() -> None:
+    async with session_on(offering(hover=lambda params: SILENCE)) as (session, server):
+        with anyio.move_on_after(1):
+            await session.request("textDocument/hover", {})
+        asked = server.received[-1].id
+        assert asked is not None
+        with anyio.move_on_after(connection.CANCEL_GRACE_SECONDS / 2) as waiting:
+            await session.caught_up()
+        assert waiting.cancelled_caught
+        server.reply(asked, {"late": True})
+        with anyio.fail_after(1):
+            await session.caught_up()
+        server.leave(1)
+        await session.caught_up()
+
+
 @pytest.mark.proves("F37")
 async def test_a_server_that_never_answers_cancelled_requests_is_hung_in_the_end(
     monkeypatch: pytest.MonkeyPatch,

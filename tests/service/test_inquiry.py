@@ -338,6 +338,22 @@ async def test_a_server_that_tells_on_demand_is_asked_every_question_of_its_comm
     ]
 
 
+async def test_such_a_server_is_sent_one_check_at_a_time_and_none_before_it_has_done_what_was_given_up() -> None:
+    """It cancels nothing: whatever waits there stands in the way of the next edit."""
+    nothing = {"success": True, "body": []}
+    async with bench(COMMAND, **COMMANDS) as ground, anyio.create_task_group() as tasks:
+        questions = Taker(ground, "workspace/executeCommand")
+        with anyio.move_on_after(1.0):
+            await ground.check("x")
+        tasks.start_soon(ground.check, "y")
+        tasks.start_soon(ground.check, "z", OTHER)
+        for answered in (0, 2, 4):
+            await anyio.wait_all_tasks_blocked()
+            assert len(ground.sent("workspace/executeCommand")) == answered + 2
+            questions.reply(answered, nothing)
+            questions.reply(answered + 1, nothing)
+
+
 async def test_what_such_a_server_publishes_by_itself_is_no_answer() -> None:
     async with bench(COMMAND, **COMMANDS) as ground:
         questions = Taker(ground, "workspace/executeCommand")

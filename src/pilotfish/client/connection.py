@@ -13,6 +13,7 @@ from typing import Literal
 import anyio
 from msgspec import UNSET, Raw, Struct
 
+from pilotfish.client.pulse import Pulse
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
@@ -118,6 +119,8 @@ class Connection:
         self._tasks = anyio.CancelScope(shield=True)
         self._cancelled: dict[RequestId, float] = {}
         self._unanswered_cancels = 0
+        self._dropped = Pulse()
+        """Notified when an answer has come that nobody waits for."""
         self._started = current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
@@ -226,6 +229,12 @@ class Connection:
         self._cancelled[identifier] = current_time() + CANCEL_GRACE_SECONDS
         self._forget_old_cancels()
 
+    async def caught_up(self) -> None:
+        """Wait until the server has answered what was given up: one that cannot cancel does that work first."""
+        with anyio.move_on_after(CANCEL_GRACE_SECONDS):
+            while self._channel.peer.abandoned and self.failure is None:
+                await self._dropped.wait()
+
     def _forget_old_cancels(self) -> None:
         now = current_time()
         for identifier in [known for known, until in self._cancelled.items() if until <= now]:
@@ -285,7 +294,7 @@ class Connection:
                 self._take(method, params)
             case CancelRequested() | Dropped():
                 # Every request was answered when it came, so there is nothing left to cancel; the peer counts the rest.
-                pass
+                self._dropped.notify()
 
     async def _end_of_stream(self, what: str) -> Failure:
         """Why the stream ended, with the exit status if it comes in time."""
@@ -321,6 +330,7 @@ class Connection:
         for call in waiting.values():
             call.end(failure)
         self._channel.peer.close()
+        self._dropped.notify()
         self._channel.queue.close(drop=True)
         self.ended.set()
         self._tasks.cancel()

@@ -128,7 +128,7 @@ class Session:
         scene = Scene(server=options.server, root=options.root)
         self._connection = Connection(process, scene, answer=self._answer, take=self._take, tap=options.tap)
         self.exchanges = self._connection.exchanges
-        """The last requests that have ended, newest last."""
+        self.caught_up = self._connection.caught_up
 
     @property
     def phase(self) -> Phase:

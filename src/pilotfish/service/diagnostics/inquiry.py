@@ -203,10 +203,11 @@ class Inquiry:
         return reports if len(certain) == len(identifiers) else None
 
     async def _command(self, timeout: float) -> tuple[Report, ...] | None:
-        session, path, before = self._target.session, self._target.path, self._target.coverage()
-        on_demand = self._target.freshness.on_demand
+        session, path, on_demand = self._target.session, self._target.path, self._target.freshness.on_demand
         assert on_demand is not None
-        report = await ask_on_demand(session, on_demand, path, timeout=timeout)
+        async with self._target.ledger.commanding(session):
+            before = self._target.coverage()
+            report = await ask_on_demand(session, on_demand, path, timeout=timeout)
         if not await self._is_one_state(before, len(on_demand.requests)):
             return None
         session.reports.pulled(path, ON_DEMAND, before.version, report, current_time())

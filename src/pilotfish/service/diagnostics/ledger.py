@@ -131,6 +131,7 @@ class Ledger(Struct):
     _unsaved: set[AbsPath] = field(default_factory=set[AbsPath])
     """Documents that were opened as they were on disk, without any save since."""
     _turns: dict[AbsPath, anyio.Lock] = field(default_factory=dict[AbsPath, anyio.Lock])
+    _commanding: anyio.Lock = field(default_factory=anyio.Lock)
     _in_use: Counter[AbsPath] = field(default_factory=Counter[AbsPath])
     _checks: int = 0
     proposed: dict[AbsPath, str] = field(default_factory=dict[AbsPath, str])
@@ -271,6 +272,13 @@ class Ledger(Struct):
             known = lock.statistics()
             if not known.locked and not known.tasks_waiting:
                 self._turns.pop(path, None)
+
+    @asynccontextmanager
+    async def commanding(self, session: Session) -> AsyncGenerator[None]:
+        """One command at a time: none can be cancelled, and what waits at the server stands in the way of an edit."""
+        async with self._commanding:
+            await session.caught_up()
+            yield
 
     def shared(self) -> "_Sharing":
         """For ordinary checks and questions: many at once, but none while the server has a proposed text.

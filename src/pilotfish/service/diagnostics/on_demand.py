@@ -130,7 +130,8 @@ class Unopened:
             answer = await ask_on_demand(self._session, on_demand, self._file.path, timeout=left, project=project)
             return self._diagnostics(Raw(b"[]") if answer.items is UNSET else answer.items)
 
-        return await self._answered(ask)
+        async with self._ledger.commanding(self._session):
+            return await self._answered(ask)
 
     async def _answered(
         self, ask: Callable[[], Awaitable[tuple[Diagnostic, ...] | None]]

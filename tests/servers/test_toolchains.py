@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
+from pilotfish.servers.catalogue import load
 from pilotfish.servers.toolchains import (
     is_empty_proxy,
+    is_hollow,
     no_compile_database,
     no_node_packages,
     no_python_packages,
@@ -167,3 +170,14 @@ def test_a_proxy_of_rustup_without_a_toolchain_is_empty(tmp_path: Path) -> None:
     write(tmp_path / ".rustup" / "toolchains" / "stable" / "bin" / "rust-analyzer")
     assert with_toolchain(add, variables) == add
     assert not is_empty_proxy(AbsPath(str(tmp_path / "bin" / "rust-analyzer")), variables)
+
+
+@pytest.mark.parametrize("place", ["usr/share/perl5", "usr/local/share/perl/5.36.0", "me/perl5/lib/perl5"])
+def test_an_interpreter_without_the_module_is_no_server(place: str, tmp_path: Path) -> None:
+    spec, environment = load()["perl-languageserver"], {"HOME": str(tmp_path / "me")}
+    write(tmp_path / "usr" / "bin" / "perl")
+    program = AbsPath(str(tmp_path / "usr" / "bin" / "perl"))
+    assert is_hollow(spec, program, environment)
+    assert not is_hollow(replace(spec, rank=replace(spec.rank, named=True)), program, environment)
+    write(tmp_path / place / "Perl" / "LanguageServer.pm")
+    assert not is_hollow(spec, program, environment)

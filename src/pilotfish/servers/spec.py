@@ -129,8 +129,7 @@ class OnDemand(CatalogueTable, frozen=True):
     project_files: Words = ()
     """The names of files that make a folder a project."""
     reread: Word | None = None
-    """The request that makes it read a file again that is not open. Without it, what it has read of such a file is as
-    new as its own watchers: they tell late, and of a write through a memory mapping never."""
+    """The request that makes it read a file again that is not open: its own watchers tell late, or never."""
     reread_all: Word | None = None
     """The same for all files, and for those that are new or gone."""
     affected: Word | None = None
@@ -349,8 +348,7 @@ class Inputs(CatalogueTable, frozen=True):
     """What the server reads besides sources, and notices late or never when it changes: it is then started anew."""
 
     steering: Words = ()
-    """Files that configure it, in its root; `pyproject.toml#tool.pyright` is one section of a file. Where neither this
-    nor `reloads` is said, these are the markers of its root."""
+    """Files that configure it, or sections of them (`pyproject.toml#tool.pyright`); by default its root markers."""
     extends: Words = ()
     """Members by which these name others: `extends`, `references.path`."""
     environment: Environment | None = None
@@ -481,13 +479,15 @@ class ServerSpec(CatalogueTable, frozen=True):
     """Programs that it needs beside itself, in words for people."""
     helpers: TextMap = {}
     """Those of them that `pilotfish install` can install, and the package of each on PyPI."""
+    modules: Words = ()
+    """Where its program, an interpreter, may have it: patterns below the prefix of the program, or below `~`."""
     version_args: Words = ()
     death_signs: Words = ()
     """What it logs when a process that does its work has died while it lives on and answers with nothing."""
     aliases: Words = ()
     """What other tools call this server in their configuration."""
     unproven: Word | None = None
-    """Why no run of ours has shown it, where that is more than that no registry carries it."""
+    """Why no run of ours has shown it, if there is a reason beside that no registry carries it."""
     disabled: bool = False
 
     @property

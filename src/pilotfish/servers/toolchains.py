@@ -8,12 +8,14 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from glob import glob
 
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import member
 from pilotfish.servers.manifests import json_value, toml_table
+from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree, ProjectTree
 from pilotfish.system.real_path import real_path
 
@@ -123,6 +125,17 @@ def old_go(
     result = "checks nothing of it" if blocks else "reports what is newer as errors"
     what = f"go.mod asks for Go {wanted}, and Go {here} is installed, which {result}."
     return Shortfall(what, f"install Go {wanted} or newer from https://go.dev/dl/", blocks=blocks)
+
+
+def is_hollow(spec: ServerSpec, path: AbsPath, environment: Mapping[str, str]) -> bool:
+    """Whether the program of a server is there, and the server itself is not.
+
+    Whoever names the command in the configuration knows where it is.
+    """
+    prefix = os.path.dirname(os.path.dirname(real_path(path)))
+    places = (one.replace("~", environment.get("HOME", ""), 1) if one[0] == "~" else one for one in spec.modules)
+    is_absent = bool(spec.modules) and not any(glob(os.path.join(prefix, place)) for place in places)
+    return is_empty_proxy(path, environment) or (is_absent and not spec.rank.named)
 
 
 def is_empty_proxy(path: AbsPath, environment: Mapping[str, str]) -> bool:

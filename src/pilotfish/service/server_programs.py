@@ -25,7 +25,7 @@ from pilotfish.servers.locate import Gated, Lookup, ProgramFound, ProgramLocatio
 from pilotfish.servers.resolve import Candidate, ServerChoice
 from pilotfish.servers.roots import Search, fits_npm
 from pilotfish.servers.spec import ServerSpec
-from pilotfish.servers.toolchains import is_empty_proxy, with_toolchain
+from pilotfish.servers.toolchains import is_hollow, with_toolchain
 from pilotfish.servers.tree import DiskTree, Evidence, looked_at
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.recent import Recent
@@ -130,7 +130,7 @@ class ServerPrograms:
         if key not in self.known.found:
             lookup = self.lookup_of(root)
             located = locate(spec.command[0], root, lookup) if spec.command else ProgramMissing(spec.id, ())
-            if isinstance(located, ProgramFound) and is_empty_proxy(located.path, self._environment):
+            if isinstance(located, ProgramFound) and is_hollow(spec, located.path, self._environment):
                 located = ProgramMissing(spec.command[0], (AbsPath(os.path.dirname(located.path)),))
             self.known.found[key] = located
         return self.known.found[key]

@@ -70,7 +70,7 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     from pilotfish.servers.install import PROGRAMS, install_command
     from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
     from pilotfish.servers.proven import proofs
-    from pilotfish.servers.toolchains import is_empty_proxy, with_toolchain
+    from pilotfish.servers.toolchains import is_hollow, with_toolchain
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, wanted_servers
     from pilotfish.system.windows import program_suffixes
 
@@ -89,7 +89,7 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
         wanted = [spec for spec in wanted if spec.id in chosen]
     for spec in wanted:
         located = locate(spec.command[0], territory[0], lookup) if spec.command else ProgramMissing(spec.id, ())
-        if isinstance(located, ProgramFound) and is_empty_proxy(located.path, os.environ):
+        if isinstance(located, ProgramFound) and is_hollow(spec, located.path, os.environ):
             located = ProgramMissing(spec.command[0], (territory[0],))
         install = with_toolchain(install_command(spec, managers.__contains__), os.environ)
         rows.append(ListedServer(spec, located, install, proofs().get(spec.id), is_ours=spec.id in load()))

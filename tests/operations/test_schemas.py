@@ -79,8 +79,15 @@ def test_the_opta_functions_are_those_of_their_specification() -> None:
             "description": "Include the declaration itself (default: true)",
         },
     }
-    first = named(tool_schemas(Format.OPENAI, ToolSet.OPTA)[0])
-    assert first["description"] == "Go to the definition of a symbol. Returns file path and line number."
+    told = {one["name"]: one["description"] for one in map(named, tool_schemas(Format.OPENAI, ToolSet.OPTA))}
+    assert told == {
+        "lsp_definition": "Go to the definition of a symbol. Returns file path and line number.",
+        "lsp_references": "Find all references to a symbol across the workspace.",
+        "lsp_hover": "Get type information and documentation for a symbol at a position.",
+        "lsp_symbols": "Search for symbols (functions, classes, variables) across the workspace by name.",
+        "lsp_document_symbols": "List all symbols (functions, classes, interfaces) defined in a file.",
+        "lsp_rename": "Rename a symbol across all files in the workspace. Returns a list of edits to apply.",
+    }
 
 
 @pytest.mark.proves("OPTA-1", "OPS-4")

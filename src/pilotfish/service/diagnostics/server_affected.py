@@ -5,7 +5,7 @@ other files there are that mention what changed, `affected` has found, and the s
 loaded. Where there is no answer in time, those found by name are checked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -41,6 +41,11 @@ class ServerAccount(Struct, frozen=True):
     projects: Mapping[str, str] = field(default_factory=dict[str, str])
     """Which project judges a file that is not open, where that is certain."""
 
+    def ordered(self, cost: Callable[[str], float]) -> "ServerAccount":
+        """The likeliest to be broken first, and of these the cheapest."""
+        ranks = dict(zip(self.files, self.ranks, strict=False))
+        return replace(self, files=tuple(sorted(self.files, key=lambda path: (ranks.get(path, 0), cost(path)))))
+
     def instead_of(self, by_name: Affected) -> Affected:
         """These first, then those that only names tell of."""
         unknown = frozenset(self.unknown)
@@ -68,12 +73,9 @@ class ServerAffected:
         assert on_demand is not None
         # A server that has not answered by then could not have checked a file either.
         seconds = max(0.0, deadline - current_time())
-        about = {
-            "edits": [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits],
-            "candidates": candidates,
-            "milliseconds": WALK_MS,
-            "forDeclarations": DECLARATIONS_MS,
-        }
+        texts = [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits]
+        limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
+        about = {"edits": texts, "candidates": candidates, **limits}
 
         async def work(session: Session) -> ServerAccount | None:
             ledger = self._access.ledgers.of(session)
@@ -84,9 +86,7 @@ class ServerAffected:
                     (said,) = await ask
                     if await ledger.is_as_before(changes):
                         ledger.projects |= {AbsPath(path): project for path, project in said.projects.items()}
-                        ranks = dict(zip(said.files, said.ranks, strict=False))
-                        files = sorted(said.files, key=lambda path: (ranks.get(path, 0), ledger.costs.of(path)))
-                        return replace(said, files=tuple(files))
+                        return said.ordered(ledger.costs.of)
             return None
 
         try:

@@ -193,7 +193,7 @@ def root(context: click.Context, *, yes: bool) -> None:
     Without a command: this project's languages and servers, and an offer to install and wire what is missing.
     """
     if context.invoked_subcommand is None:
-        import_module("pilotfish.surfaces.doctor.overview").begin(context, yes=yes)
+        import_module("pilotfish.surfaces.cli.first_steps").begin(context, yes=yes)
 
 
 def run(arguments: Sequence[str], opening: object = None) -> int:

@@ -56,6 +56,15 @@ def test_what_is_no_place_is_refused_with_the_forms_that_are(words: list[str], m
     assert "FILE:LINE:COL" in str(refusal.value.hint)
 
 
+def test_the_path_of_a_file_that_is_not_there_is_no_symbol() -> None:
+    with pytest.raises(Refused) as refusal:
+        place_of(["src/nope.ts"])
+    assert refusal.value.code is Code.FILE_MISSING
+    # `namespace/name` is a symbol of Clojure, `path/filepath.Join` one of Go.
+    assert place_of(["space/name"]) == {"symbol": "space/name"}
+    assert place_of(["path/filepath.Join"]) == {"symbol": "path/filepath.Join"}
+
+
 def test_a_line_of_a_file_needs_no_column() -> None:
     assert numbered("a.py:3", FILES.__contains__) == {"filePath": "a.py", "line": 3}
     assert numbered("a.py", FILES.__contains__) == {"filePath": "a.py"}

@@ -154,7 +154,17 @@ def place_of(words: Sequence[str], is_file: Callable[[str], bool] = os.path.isfi
     if is_file(word):
         raise Refused(Code.INVALID_INPUT, f"{word} is a file: name a place in it.", hint=PLACE_HINT)
     fields = numbered(word, is_file)
+    if "line" not in fields and "/" in word and _is_path(word):
+        raise Refused(Code.FILE_MISSING, f"{word} does not exist.", hint=PLACE_HINT)
     return fields if "line" in fields else {"symbol": word}
+
+
+def _is_path(word: str) -> bool:
+    """Whether a word with a slash ends like a source file: `namespace/name` is a symbol of Clojure."""
+    from pilotfish.servers.catalogue import load
+
+    ending = os.path.splitext(word)[1]
+    return any(ending in spec.files.extensions for spec in load().values())
 
 
 def numbered(word: str, is_file: Callable[[str], bool] = os.path.isfile) -> dict[str, object]:

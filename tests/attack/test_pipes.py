@@ -30,6 +30,9 @@ def test_of_many_editable_installs_not_all_are_read() -> None:
         table = f"'a{number}': '/w/f{number}/a{number}', " + "'b': '/w/b', " * 200
         files[f"{site}/__editable___a{number}_finder.py"] = f"MAPPING = {{{table}}}\n"
         files[f"/w/f{number}/a{number}/__init__.py"] = ""
-    found = find_environment(Project(AbsPath("/w"), AbsPath("/w"), {"HOME": "/h"}), VirtualTree(files))
+    tree = VirtualTree(files)
+    found = find_environment(Project(AbsPath("/w"), AbsPath("/w"), {"HOME": "/h"}), tree)
     assert found is not None
+    read = [path for kind, path in tree.questions if kind == "read" and path.endswith("_finder.py")]
+    assert len(read) < count / 10
     assert 0 < len([path for path in found.packages if path.startswith("/w/f")]) < count / 10

@@ -249,7 +249,7 @@ def _added(site: str, tree: ProjectTree) -> Iterator[str]:
     room, tables = MAX_FINDERS, MAX_MAPPINGS
     for line in islice((line.strip() for text in texts for line in text.splitlines()), MAX_PTH_LINES):
         if line.startswith(("import ", "import\t")):
-            if room > 0 and (finder := _FINDER.match(line)):
+            if room > 0 and tables >= 0 and (finder := _FINDER.match(line)):
                 text = tree.read(os.path.join(site, f"{finder[1]}.py"), MAX_BYTES) or ""
                 room -= len(text)
                 said = _MAPPING.search(text)

@@ -73,7 +73,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "steering": ("configuration", "database", ".clangd"),
     "reloads": ("configuration",),
     "extends": ("extended",),
-    "above": (".clangd above",),
+    "above": (".clangd above", "configuration above"),
     "environment": ("inside of a package", "package upgraded"),
     "late_libraries": ("outside folder",),
     "own_watchers": ("memory mapping", "switched link"),
@@ -91,6 +91,10 @@ NOT_PLAYED: dict[tuple[str, str], str] = {
     **dict.fromkeys(
         ((server, "environment") for server in ("angular", "astro", "flow", "marko", "mdx", "pylsp")),
         "not installed where the matrix was played; started anew as every server that reads packages",
+    ),
+    **dict.fromkeys(
+        ((server, "steering") for server in ("nil", "nim", "nixd", "ruby-lsp")),
+        "not installed where the matrix was played; started anew as every server that has such files",
     ),
     ("gopls", "emptied"): "played by the cases of its proof (`tests/prove.py`), which delete a file and bring it back",
     ("buf", "arrivals"): "played by the cases of its proof, which delete a file and bring it back",

@@ -435,3 +435,15 @@ def test_a_server_of_which_nothing_is_said_is_started_anew_after_a_change_of_its
     write(tmp_path / change, "2")
     found.note(AbsPath(str(tmp_path / change)))
     assert found.holds() is holds
+
+
+@pytest.mark.proves("F95", "P7")
+@pytest.mark.parametrize(("server", "name"), [("bash", ".shellcheckrc"), ("bash", "shellcheckrc"), ("nim", "a.nimble")])
+def test_what_configures_the_checker_of_a_server_without_markers_counts(tmp_path: Path, server: str, name: str) -> None:
+    write(tmp_path / name, "")
+    root = AbsPath(str(tmp_path))
+    evidence = input_evidence(inputs_of(load()[server]), root, root)
+    assert evidence is not None
+    assert evidence.holds()
+    write(tmp_path / name, "disable=SC2154\n")
+    assert not evidence.holds()

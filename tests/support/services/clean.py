@@ -487,6 +487,8 @@ def c_cases() -> list[Case]:
 
 
 def data_cases() -> list[Case]:
+    # Of shellcheck, which is to be on the `PATH`.
+    script, silent, unset = '#!/bin/bash\necho "$x"\n', "disable=SC2154\n", "referenced but not assigned"
     number, text = '{"properties": {"a": {"type": "number"}}}', '{"properties": {"a": {"type": "string"}}}'
     return [
         Case("json", "generated, ignored", {"main.json": '{"$schema": "./gen/s.json", "a": 1}\n', "gen/s.json": number,
@@ -499,6 +501,10 @@ def data_cases() -> list[Case]:
         Case("yaml", "generated, ignored", {"main.yaml": "# yaml-language-server: $schema=./gen/s.json\na: 1\n",
                                             "gen/s.json": number, ".gitignore": "gen/\n"},
              writes("gen/s.json", text), "Incorrect type", prepare=repository),
+        Case("bash", "configuration", {"a.sh": script, ".shellcheckrc": silent}, deletes(".shellcheckrc"), unset),
+        Case("bash", "configuration above", {"a.sh": script, "../.shellcheckrc": silent}, deletes("../.shellcheckrc"),
+             unset),
+        Case("bash", "another file", {"a.sh": f"{script}. ./b.sh\n", "b.sh": "x=1\n"}, writes("b.sh", "y=1\n"), unset),
     ]  # fmt: skip
 
 

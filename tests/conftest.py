@@ -29,7 +29,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--hosts", action="store_true", help="run the tests of every real host, not only of the gate's")
     parser.addoption("--ray", action="store_true", help="run the tests that need Ray")
     parser.addoption("--schedules", type=int, default=12, help="how many orders of disturbances a server's pipes see")
+    parser.addoption("--portable", action="store_true", help="with the code paths of other systems")
     parser.addoption("--race", type=int, default=2_000, help="how often a file is opened while its folder is swapped")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("portable"):
+        from support.portable import force
+
+        force()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("portable"):
+        left_out = [item for item in items if item.get_closest_marker("linux") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture

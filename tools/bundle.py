@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -20,6 +21,7 @@ from packaging.requirements import Requirement
 
 PROJECT = "pilotfish"
 STARTER = Path(__file__).resolve().parent.parent / "packaging" / "zipapp" / "__main__.py"
+CHANNELS = STARTER.parent.parent / "channels.toml"
 SHEBANG = b"#!/usr/bin/env python3\n"
 WINDOWS_SHEBANG = b"#!/usr/bin/env py -3\r\n"
 SYSTEMS = {"linux": ("Linux", "posix"), "darwin": ("Darwin", "posix"), "win32": ("Windows", "nt")}
@@ -30,11 +32,12 @@ MOMENT = (1980, 1, 1, 0, 0, 0)
 
 def build(wheel: Path, platforms: Mapping[str, list[str]], pythons: Sequence[str], out: Path, scratch: Path) -> None:
     """Write both files into `out`."""
+    also = tomllib.loads(CHANNELS.read_text())["also"]
     chosen: dict[str, list[Path]] = {}
     for platform, tags in platforms.items():
         for python in pythons:
             folder = scratch / f"cp{python.replace('.', '')}-{platform}"
-            download(sorted(needs(PROJECT, platform, python)), tags, python, folder)
+            download([*also, *sorted(needs(PROJECT, platform, python))], tags, python, folder)
             chosen[folder.name] = [wheel, *sorted(folder.glob("*.whl"))]
     archive = packed(chosen)
     (out / "pilotfish.pyz").write_bytes(SHEBANG + archive)

@@ -1,6 +1,7 @@
-"""The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts|--ray] [FILE…]`.
+"""The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts|--ray|…] [FILE…]`.
 
 `--hosts` installs every coding agent of `hosts.json` and runs the end-to-end tests of all of them, and nothing else.
+`--portable` runs tests with the code paths of other systems (`tests/support/portable.py`), and nothing else.
 `--ray` installs Ray and runs the tests that need it, and nothing else.
 `--servers [NAME…]` installs language servers, proves them (`tests/prove.py`), and writes down what was shown.
 
@@ -43,11 +44,14 @@ QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 """The core and the middle of the program, where most changes are, in virtual time and without real servers."""
 QUICK_LACKS = ("slow", "leak", "server", "host")
 """Marks of tests that need time, or programs that only the whole gate installs."""
+PORTABLE = [f"tests/{name}" for name in ("client", "library", "policy", "pool", "system")]
+"""What starts processes, watches files or writes them, where the systems differ."""
 LAST_FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 MAX_UNSTEADY = 3
 PARTS = {
     "quick": "the inner loop: less than a minute, without what is slow",
     "hosts": "install every coding agent that we plug into, and run the end-to-end tests of all of them",
+    "portable": "run the tests of the system and of what stands on it with the code paths of macOS",
     "ray": "install Ray, and run the tests of `pilotfish batch` on a cluster of this machine",
     "servers": "install language servers, prove each of them, and write down what was shown",
 }
@@ -68,12 +72,14 @@ def main() -> int:
     given = options()
     files: list[str] = given.files
     hosts, quick = given.part == "hosts", given.part == "quick"
-    goal = "check" if given.part == "servers" else given.part
+    goal = "check" if given.part in ("portable", "servers") else given.part
     if subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), goal], check=False).returncode:
         return 1  # it has said why
     if given.part == "servers":
         results = {name: step(name, argv) for name, argv in proofs(files).items()}
         return 0 if all(results.values()) else 1
+    if given.part == "portable":
+        return 0 if step("portable", ["pytest", "-q", "-n", "2", "--portable", *(files or PORTABLE)]) else 1
     if goal == "ray":
         return 0 if step("ray", ["pytest", "--ray", "-m", "ray", "--durations=0", *(files or ["tests/batch"])]) else 1
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}

@@ -98,6 +98,7 @@ async def test_when_wait_returns_the_whole_tree_is_gone_already(shape: str) -> N
 
 
 @pytest.mark.proves("F10", "POOL-4", "C39")
+@pytest.mark.linux("elsewhere only the server's own group is asked")
 async def test_terminate_asks_every_process_of_the_tree_and_ends_none_that_refuses() -> None:
     code = """
     def refuse(name):
@@ -190,6 +191,7 @@ async def test_a_supervisor_ignores_the_terminal_and_passes_sigterm_on() -> None
 
 
 @pytest.mark.proves("POOL-5")
+@pytest.mark.linux("without a subreaper it may outrun every look")
 async def test_a_tree_that_keeps_forking_is_ended() -> None:
     code = """
     if os.fork() == 0:

@@ -19,8 +19,9 @@ Rules:
 - The order travels over the socket, because an environment on a command line could be read by every user, and one
   given to this interpreter could stop it from starting (`LD_PRELOAD`) or be altered by it (`LC_CTYPE`).
 
-Elsewhere (macOS) there is no subreaper: the server's process group is ended, also when we die, and a process that
-left that group stays. A tree that forks and calls `setsid` without pause outruns any scan; only a container holds it.
+Elsewhere (macOS) there is no subreaper: the server's process group is ended, also when we die; a process that left that
+group is ended by `system.process`, which finds it by its tag, and stays when we die too. A tree that forks and
+calls `setsid` without pause outruns any scan; only a container holds it.
 
 It is a program of its own, and imports next to nothing: start time and memory are paid once per server.
 """

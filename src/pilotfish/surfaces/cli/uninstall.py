@@ -155,6 +155,7 @@ def _may_remove() -> bool:
 def _delete(paths: tuple[str, ...], places: Places) -> None:
     """Also the folder that a long path of the state made the daemon put its socket into."""
     from pilotfish.ipc.rendezvous import DaemonPlace
+    from pilotfish.paths import ancestors
 
     place = DaemonPlace(os.environ)
     if place.socket_folder != place.folder:
@@ -164,7 +165,10 @@ def _delete(paths: tuple[str, ...], places: Places) -> None:
             shutil.rmtree(path, onerror=_failed)
         else:
             os.unlink(path)
-    with suppress(OSError):  # something else lies there
+    for folder in (*ancestors(places.state, places.home)[:-1], *ancestors(places.config, places.home)[:-1]):
+        with suppress(OSError):  # something else lies there
+            os.rmdir(folder)
+    with suppress(OSError):
         os.rmdir(places.state)
 
 

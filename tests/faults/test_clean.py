@@ -78,7 +78,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "late_libraries": ("outside folder",),
     "own_watchers": ("memory mapping", "switched link"),
     "by_time": ("another file, same size and time",),
-    "presence": ("package without", "module made"),
+    "presence": ("package without", "module made", "component deleted"),
     "mentions": ("embedded file deleted",),
     "folders": ("outside folder",),
     "also_told": ("schema",),

@@ -340,7 +340,7 @@ async def test_a_server_that_tells_on_demand_is_asked_every_question_of_its_comm
 
 async def test_such_a_server_is_sent_one_check_at_a_time_and_none_before_it_has_done_what_was_given_up() -> None:
     """It cancels nothing: whatever waits there stands in the way of the next edit."""
-    nothing = {"success": True, "body": []}
+    nothing: dict[str, object] = {"success": True, "body": []}
     async with bench(COMMAND, **COMMANDS) as ground, anyio.create_task_group() as tasks:
         questions = Taker(ground, "workspace/executeCommand")
         with anyio.move_on_after(1.0):

@@ -167,7 +167,7 @@ class InputEvidence:
         folder, name = os.path.split(path)
         inside = os.path.relpath(folder, self._root) + "/*"
         is_module = inside in self._presence and os.path.splitext(name)[0].isidentifier()
-        return name in self._presence or is_module
+        return is_module or any(fnmatch.fnmatchcase(name, one) for one in self._presence)
 
     def note_older(self, changes: Iterable[AbsPath], since: float) -> None:
         """These have changed since that wall time. One that has a time from before it has got that back, or is another

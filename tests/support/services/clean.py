@@ -512,6 +512,7 @@ def framework_cases() -> list[Case]:
     web = {"package.json": '{"name": "x"}', "tsconfig.json": '{"compilerOptions": {"strict": true}}'}
     script = 'const x: number = "a";'
     importing = '<script lang="ts">\nimport { value } from "pkg";\nconst x: number = value;\n</script>\n<p>{x}</p>\n'
+    parent = '<script lang="ts">\nimport Child from "./Child.svelte";\n</script>\n<Child />\n'
     declared, inner = "node_modules/pkg/index.d.ts", "export declare const value: {};\n"
     package = {"node_modules/pkg/package.json": '{"name": "pkg", "version": "1.0.0", "types": "index.d.ts"}'}
     rules = "export default [{{ rules: {{ 'no-undef': '{}' }} }}];\n"
@@ -526,6 +527,8 @@ def framework_cases() -> list[Case]:
         Case("svelte", "inside of a package",
              {"main.svelte": importing, **web, **package, declared: inner.format("number")},
              writes(declared, inner.format("string")), "is not assignable to type"),
+        Case("svelte", "component deleted", {"main.svelte": parent, "Child.svelte": "<p>hello</p>\n", **web},
+             deletes("Child.svelte"), "Cannot find module './Child.svelte'"),
         Case("eslint", "configuration", {**eslint, "eslint.config.js": rules.format("off")},
              writes("eslint.config.js", rules.format("error")), "is not defined", prepare=npm_packages("eslint")),
         Case("eslint", "inside of a package", {**eslint, "eslint.config.js": 'export { default } from "rules";\n',

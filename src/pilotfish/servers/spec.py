@@ -364,7 +364,7 @@ class Inputs(CatalogueTable, frozen=True):
     mentions: Word | None = None
     """A pattern of what a source says of files beside it that must be there: its group has their names, with `*`."""
     presence: Words = ()
-    """What changes its answers by coming or going: `__init__.py` or `*.py` at any depth, `src/*` for the modules there."""
+    """What changes its answers by coming or going: `__init__.py` or `*.py` at any depth, `src/*` for modules there."""
     arrivals: Words = ()
     """Files that it does not find when they come, such as `*.proto`, if it has looked for them in vain before."""
     emptied: bool = False

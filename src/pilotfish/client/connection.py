@@ -85,6 +85,10 @@ DRAIN_SECONDS = 1.0
 CANCEL_GRACE_SECONDS = 30.0
 """How long the id of a cancelled request stays reserved for a late answer."""
 
+CATCH_UP_SECONDS = 5.0
+"""How long a server may work on what was given up before it is asked further: one may never answer a cancelled request,
+and must not keep an edit from its verdict for longer."""
+
 MAX_UNSENT_BYTES = 128 * 1024 * 1024
 """Twice the largest message. A server that lets this pile up has stopped reading."""
 
@@ -231,7 +235,7 @@ class Connection:
 
     async def caught_up(self) -> None:
         """Wait until the server has answered what was given up: one that cannot cancel does that work first."""
-        with anyio.move_on_after(CANCEL_GRACE_SECONDS):
+        with anyio.move_on_after(CATCH_UP_SECONDS):
             while self._channel.peer.abandoned and self.failure is None:
                 await self._dropped.wait()
 

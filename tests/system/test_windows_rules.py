@@ -143,7 +143,7 @@ def test_the_files_that_may_be_a_program(program: str, names: tuple[str, ...]) -
 @pytest.mark.parametrize(
     ("platform", "one", "other", "same"),
     [
-        ("win32", r"C:\Work\App", "c:/work/app/", True),
+        ("win32", r"C:\Code\App", "c:/code/app/", True),
         ("win32", "C:\\Work\\caf\u00e9", "c:\\work\\cafe\u0301", False),
         ("darwin", "/w/caf\u00e9", "/w/cafe\u0301/", True),
         ("darwin", "/w/App", "/w/app", False),

@@ -86,8 +86,8 @@ CANCEL_GRACE_SECONDS = 30.0
 """How long the id of a cancelled request stays reserved for a late answer."""
 
 CATCH_UP_SECONDS = 5.0
-"""How long a server may work on what was given up before it is asked further: one may never answer a cancelled request,
-and must not keep an edit from its verdict for longer."""
+"""After a request was given up, how long others wait for its answer: a server may never answer it, and then must not
+keep later edits from their verdicts."""
 
 MAX_UNSENT_BYTES = 128 * 1024 * 1024
 """Twice the largest message. A server that lets this pile up has stopped reading."""
@@ -235,7 +235,9 @@ class Connection:
 
     async def caught_up(self) -> None:
         """Wait until the server has answered what was given up: one that cannot cancel does that work first."""
-        with anyio.move_on_after(CATCH_UP_SECONDS):
+        forgotten = max((self._cancelled.get(one, 0.0) for one in self._channel.peer.abandoned), default=0.0)
+        since = forgotten - CANCEL_GRACE_SECONDS
+        with anyio.move_on_after(max(0.0, since + CATCH_UP_SECONDS - current_time())):
             while self._channel.peer.abandoned and self.failure is None:
                 await self._dropped.wait()
 

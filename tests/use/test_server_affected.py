@@ -163,6 +163,20 @@ async def test_files_whose_declarations_take_too_long_are_compared_by_their_sour
         assert (feedback.text, (feedback.others and feedback.others.candidates) or 0) == ("", 0), case
 
 
+async def test_types_that_stand_in_comments_are_compared_too(
+    project: RealService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_affected, "DECLARATIONS_MS", -1)
+    options = {**OPTIONS, "allowJs": True, "checkJs": True}
+    project.write("tsconfig.json", json.dumps({"compilerOptions": options, "include": ["src"]}))
+    typed = "/** @param {string} a */\nexport function typed(a) { return a; }\n"
+    project.write("src/typed.js", typed)
+    project.write("src/caller.ts", 'import { typed } from "./typed.js";\ntyped("a");\n')
+    await project.service.touched(Touch(("src/typed.js",), "read"), project.client)
+    done = await edited(project, "src/typed.js", typed.replace("string", "number"))
+    assert "src/caller.ts" in done.text
+
+
 async def test_declarations_that_would_take_seconds_are_not_waited_for(project: RealService) -> None:
     """Each function has twice the type of the one before. What only its source tells, is then over-estimated."""
     levels = "".join(f"const f{n} = () => ({{ x{n}: f{n - 1}(), y{n}: f{n - 1}() }});\n" for n in range(1, 16))

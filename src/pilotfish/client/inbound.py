@@ -9,7 +9,6 @@ because servers abort on an error. No person is asked anything: none is there.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from msgspec import Raw, Struct
 
@@ -39,10 +38,8 @@ MAX_MESSAGE_LENGTH = 2_000
 """A log line longer than this is cut: some servers log whole documents."""
 
 
-class EditSink(Protocol):
-    """Takes the edit of a command that we asked the server to run."""
-
-    def __call__(self, edit: Raw) -> ApplyEditResult: ...
+EditSink = Callable[[Raw], ApplyEditResult]
+"""Takes the edit of a command that we asked the server to run."""
 
 
 class Inbox(Struct):
@@ -75,12 +72,15 @@ def answer_request(inbox: Inbox, method: str, params: Raw, *, stopping: bool) ->
     if handler is None:
         return ResponseError(ErrorCode.METHOD_NOT_FOUND, f"{method} is not supported")
     try:
-        return handler(inbox, params)
+        reply = handler(inbox, params)
+        if method in CHANGING:
+            inbox.on_change(None)
     except Malformed as malformed:
         return ResponseError(ErrorCode.INVALID_PARAMS, str(malformed))
     except Exception as error:
         logger.exception("answering failed method=%s", method)
         return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+    return reply
 
 
 def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
@@ -94,6 +94,8 @@ def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
         handler(inbox, params)
     except Malformed:
         return False
+    if method in CHANGING:
+        inbox.on_change(None)
     return True
 
 
@@ -119,22 +121,6 @@ def section_of(settings: Mapping[str, Json], item: ConfigurationItem) -> Json:
     return value
 
 
-def _workspace_folders(inbox: Inbox, _params: Raw) -> object:
-    return list(inbox.folders) or None
-
-
-def _register(inbox: Inbox, params: Raw) -> object:
-    inbox.capabilities.register(params)
-    inbox.on_change(None)
-    return None
-
-
-def _unregister(inbox: Inbox, params: Raw) -> object:
-    inbox.capabilities.unregister(params)
-    inbox.on_change(None)
-    return None
-
-
 def _apply_edit(inbox: Inbox, params: Raw) -> object:
     edit = decode(params, ApplyEditParams).edit
     if inbox.edit_sink is None:
@@ -142,26 +128,9 @@ def _apply_edit(inbox: Inbox, params: Raw) -> object:
     return inbox.edit_sink(edit)
 
 
-def _show_message_request(inbox: Inbox, params: Raw) -> object:
+def _show_message_request(inbox: Inbox, params: Raw) -> None:
     note = decode(params, MessageParams)
     _keep(inbox, f"asked: {note.message} {[action.title for action in note.actions or ()]}")
-    return None
-
-
-def _show_document(_inbox: Inbox, _params: Raw) -> object:
-    # Opening anything for a server would let a repository open links on the user's machine.
-    return {"success": False}
-
-
-def _content(_inbox: Inbox, _params: Raw) -> object:
-    # Nothing is fetched for a server (T52). An empty schema finds no fault; an error would be shown as one of the file.
-    return "{}"
-
-
-def _refresh_diagnostics(inbox: Inbox, _params: Raw) -> object:
-    inbox.reports.refresh()
-    inbox.on_change(None)
-    return None
 
 
 def _nothing(_inbox: Inbox, _params: Raw) -> object:
@@ -170,16 +139,18 @@ def _nothing(_inbox: Inbox, _params: Raw) -> object:
 
 REQUESTS: dict[str, Callable[[Inbox, Raw], object]] = {
     "workspace/configuration": _configuration,
-    "workspace/workspaceFolders": _workspace_folders,
-    "client/registerCapability": _register,
-    "client/unregisterCapability": _unregister,
+    "workspace/workspaceFolders": lambda inbox, _: list(inbox.folders) or None,
+    "client/registerCapability": lambda inbox, params: inbox.capabilities.register(params),
+    "client/unregisterCapability": lambda inbox, params: inbox.capabilities.unregister(params),
     "workspace/applyEdit": _apply_edit,
     "window/showMessageRequest": _show_message_request,
-    "window/showDocument": _show_document,
-    # The JSON and the YAML server ask their client for schemas that they do not fetch themselves.
-    "vscode/content": _content,
+    # Opening anything for a server would let a repository open links on the user's machine.
+    "window/showDocument": lambda _inbox, _params: {"success": False},
+    # The JSON and the YAML server ask their client for schemas that they do not fetch themselves. Nothing is fetched for
+    # a server (T52). An empty schema finds no fault; an error would be shown as one of the file.
+    "vscode/content": lambda _inbox, _params: "{}",
     "window/workDoneProgress/create": _nothing,
-    "workspace/diagnostic/refresh": _refresh_diagnostics,
+    "workspace/diagnostic/refresh": lambda inbox, _: inbox.reports.refresh(),
     # We keep nothing of these, so there is nothing to invalidate.
     "workspace/codeLens/refresh": _nothing,
     "workspace/semanticTokens/refresh": _nothing,
@@ -197,16 +168,6 @@ def _publish(inbox: Inbox, params: Raw) -> None:
     inbox.on_change(inbox.reports.publish(decode(params, PublishDiagnosticsParams), inbox.now()))
 
 
-def _progress(inbox: Inbox, params: Raw) -> None:
-    inbox.readiness.progress(params, inbox.now())
-    inbox.on_change(None)
-
-
-def _server_status(inbox: Inbox, params: Raw) -> None:
-    inbox.readiness.status(params)
-    inbox.on_change(None)
-
-
 def _message(inbox: Inbox, params: Raw) -> None:
     _keep(inbox, decode(params, MessageParams).message)
 
@@ -219,8 +180,14 @@ def _keep(inbox: Inbox, message: str) -> None:
 
 NOTIFICATIONS: dict[str, Callable[[Inbox, Raw], None]] = {
     "textDocument/publishDiagnostics": _publish,
-    "$/progress": _progress,
-    "experimental/serverStatus": _server_status,
+    "$/progress": lambda inbox, params: inbox.readiness.progress(params, inbox.now()),
+    "experimental/serverStatus": lambda inbox, params: inbox.readiness.status(params),
     "window/logMessage": _message,
     "window/showMessage": _message,
 }
+
+CHANGING = frozenset({
+    "$/progress", "client/registerCapability", "client/unregisterCapability", "experimental/serverStatus",
+    "workspace/diagnostic/refresh",
+})  # fmt: skip
+"""Messages after which another thing may be known than before."""

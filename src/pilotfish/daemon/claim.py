@@ -115,10 +115,16 @@ def make_private(folder: str) -> None:
         os.close(descriptor)
 
 
-def take_lock(path: str) -> int:
-    """Lock the file at `path` and return its open descriptor. Blocks."""
+def take_lock(path: str, *, wait: bool = True) -> int:
+    """Lock the file at `path` and return its open descriptor. Blocks; without `wait` it raises `BlockingIOError` when
+    another process holds it."""
     while True:
-        descriptor = _locked(path, wait=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | calls.O_NOFOLLOW, 0o600)
+        try:
+            calls.lock(descriptor, wait=wait)
+        except BaseException:
+            os.close(descriptor)
+            raise
         if _is_at(path, descriptor):
             return descriptor
         os.close(descriptor)
@@ -126,14 +132,10 @@ def take_lock(path: str) -> int:
 
 def try_lock(path: str) -> int | None:
     """The same without blocking; None when another process holds it."""
-    while True:
-        try:
-            descriptor = _locked(path, wait=False)
-        except BlockingIOError:
-            return None
-        if _is_at(path, descriptor):
-            return descriptor
-        os.close(descriptor)
+    try:
+        return take_lock(path, wait=False)
+    except BlockingIOError:
+        return None
 
 
 def listen(place: DaemonPlace) -> socket.socket:
@@ -165,18 +167,8 @@ def _is_served(place: DaemonPlace) -> bool:
     except NoDaemon:
         return False
     except Busy:
-        return True
+        pass
     return True
-
-
-def _locked(path: str, *, wait: bool) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | calls.O_NOFOLLOW, 0o600)
-    try:
-        calls.lock(descriptor, wait=wait)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _is_at(path: str, descriptor: int) -> bool:

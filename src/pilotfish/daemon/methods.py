@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Feedback, State, refused
 from pilotfish.api.questions import Moment, Touch
-from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot, Stats
+from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot
 from pilotfish.daemon.lifetime import Lifetime
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import host_names
@@ -92,11 +92,11 @@ class SocketMethods:
         }
         """Answered in the order of arrival, because the next message may depend on it. They cost nothing."""
         self._in_turn: Mapping[str, Callable[[Raw, MethodContext], Awaitable[object]]] = {
-            "touched": self._touched,
-            "reached": self._reached,
+            "touched": lambda params, line: self._feedback(read_params(params, Touch), _session(line)),
+            "reached": lambda params, line: self._reach(read_params(params, Moment), _session(line)),
             "check": self._check,
             "tools": self._tools,
-            "stats": self._stats,
+            "stats": lambda _params, _line: service.details.stats(),
             "about": self._about,
             "logs": self._logs,
             "hook": self._hook,
@@ -190,16 +190,10 @@ class SocketMethods:
     async def _halt(self, params: Raw, client: ClientSession) -> tuple[str, ...]:
         return await self.service.control.halt(self.service.workspaces.of(client), read_params(params, Named).server)
 
-    async def _stats(self, _params: Raw, _line: MethodContext) -> Stats:
-        return await self.service.details.stats()
-
     async def _tools(self, _params: Raw, line: MethodContext) -> bool:
         """Whether models should be offered the navigation tools here."""
         config = self.service.workspaces.of(_session(line)).config
         return config.enabled and config.navigation_tools
-
-    async def _touched(self, params: Raw, line: MethodContext) -> Feedback:
-        return await self._feedback(read_params(params, Touch), _session(line))
 
     async def _ask(self, params: Raw, client: ClientSession) -> Answer[Any]:
         try:
@@ -286,9 +280,6 @@ class SocketMethods:
 
         return str(int(await answer_words(words, cwd, self.service, session, write)))
 
-    async def _reached(self, params: Raw, line: MethodContext) -> Feedback:
-        return await self._reach(read_params(params, Moment), _session(line))
-
     async def _reach(self, moment: Moment, client: ClientSession) -> Feedback:
         with self.sessions.using(client):
             feedback = await self.service.reached(moment, client)
@@ -302,13 +293,10 @@ class SocketMethods:
 
     async def _feedback(self, touch: Touch, client: ClientSession, seconds: float | None = None) -> Feedback:
         if touch.kind == "read":
-            self._warm(touch, client)
+            self._in_background(client, lambda client: self.service.touched(touch, client))
             return Feedback("", State.UNAVAILABLE, 0, "files that were read are not checked")
         with self.sessions.using(client):
             return await self.service.touched(touch, client, seconds=seconds)
-
-    def _warm(self, touch: Touch, client: ClientSession) -> None:
-        self._in_background(client, lambda client: self.service.touched(touch, client))
 
     def _in_background(self, client: ClientSession, work: Callable[[ClientSession], Awaitable[object]]) -> None:
         if self._warming < MAX_WARMING:

@@ -146,8 +146,8 @@ REQUESTS: dict[str, Callable[[Inbox, Raw], object]] = {
     "window/showMessageRequest": _show_message_request,
     # Opening anything for a server would let a repository open links on the user's machine.
     "window/showDocument": lambda _inbox, _params: {"success": False},
-    # The JSON and the YAML server ask their client for schemas that they do not fetch themselves. Nothing is fetched for
-    # a server (T52). An empty schema finds no fault; an error would be shown as one of the file.
+    # The JSON and the YAML server ask their client for schemas that they do not fetch themselves. Nothing is fetched
+    # for a server (T52). An empty schema finds no fault; an error would be shown as one of the file.
     "vscode/content": lambda _inbox, _params: "{}",
     "window/workDoneProgress/create": _nothing,
     "workspace/diagnostic/refresh": lambda inbox, _: inbox.reports.refresh(),

@@ -346,6 +346,14 @@ def test_slow_starters_have_a_minute(name: str) -> None:
 
 
 @pytest.mark.proves("DIAG-2")
+def test_native_typescript_is_told_not_to_soften_the_errors_of_tsc() -> None:
+    """The gate has no TypeScript 7; `tests/markers/cases/typescript/unused.txt` has the errors of the older server."""
+    section = SPECS["typescript-native"].settings["typescript"]
+    assert isinstance(section, dict)
+    assert section["reportStyleChecksAsWarnings"] is False
+
+
+@pytest.mark.proves("DIAG-2")
 @pytest.mark.parametrize(
     ("name", "pull"),
     [

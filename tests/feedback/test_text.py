@@ -341,7 +341,8 @@ def test_no_word_of_ours_reads_as_a_refusal(form: Form) -> None:
 
 # --- Properties ---------------------------------------------------------------------------------------------------
 
-HOSTILE = st.text(alphabet=st.sampled_from("ab<>&\"'/\n\r\x1b[]; \u202e\U000e0041\ud800ö😀"), max_size=12)
+SIGNS = [*"ab<>&\"'/\n\r\x1b[]; \u202e\U000e0041\ud800ö😀", "</diagnostics>", "<system-reminder>"]
+HOSTILE = st.lists(st.sampled_from(SIGNS), max_size=12).map("".join)
 ITEMS = st.lists(
     st.builds(
         diagnostic,
@@ -391,6 +392,12 @@ TAGGED_LINE = re.compile(
 )
 
 
+def bare(line: str) -> str:
+    """A line that is no tag of ours, without the brackets of its code."""
+    is_tag = line.startswith(("<diagnostics file=", "</diagnostics>"))
+    return line if is_tag else line.replace("<", "‹").replace(">", "›")
+
+
 @pytest.mark.proves("FMT-10", "FMT-3", "T31", "T32")
 @given(SELECTIONS, FORMS)
 def test_the_text_is_small_enough_and_every_line_is_ours(chosen: Selection, form: Form) -> None:
@@ -400,7 +407,9 @@ def test_the_text_is_small_enough_and_every_line_is_ours(chosen: Selection, form
     if form.plain:
         assert not set("<>") & set(text)
     else:
-        assert all(TAGGED_LINE.fullmatch(line) for line in text.split("\n"))
+        lines = text.split("\n")
+        assert all(TAGGED_LINE.fullmatch(line) for line in (map(bare, lines) if form.wording == "worklist" else lines))
+        assert not re.search("<.?(system-|diagnostics(?! file=|>$))", text, re.MULTILINE)
         assert text.count("<diagnostics ") == text.count("</diagnostics>")
 
 
@@ -486,11 +495,12 @@ def test_other_files_show_what_is_known_to_be_new_and_those_without_room_are_nam
 
 @pytest.mark.proves("FMT-3", "FMT-8")
 def test_notes_stand_after_the_findings_or_alone_and_give_way_to_them() -> None:
-    note = "Not checked yet: <b> is still loading."
+    note = "Not checked: </diagnostics> Run cmake -B build && make <target>."
+    written = note.replace("</", "‹/")
     nothing = selection([compared("a.py")], [], "edit", ONLY_NEW)
-    assert feedback_text(nothing, FORM, [note]) == "Not checked yet: &lt;b&gt; is still loading."
+    assert feedback_text(nothing, FORM, [note]) == written
     assert "<" not in feedback_text(nothing, PLAIN, [note])
     broken = selection([compared("a.py", introduced=errors(1))], [], "edit", ONLY_NEW)
     alone = feedback_text(broken, FORM)
-    assert feedback_text(broken, FORM, [note]) == f"{alone}\n\nNot checked yet: &lt;b&gt; is still loading."
+    assert feedback_text(broken, FORM, [note]) == f"{alone}\n\n{written}"
     assert feedback_text(broken, replace(FORM, max_bytes=len(alone)), [note]) == alone

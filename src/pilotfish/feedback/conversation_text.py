@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from pilotfish.feedback.select import Chosen, Finding
 from pilotfish.feedback.text import FileRole, Form, block, named, others_list, with_notes
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.sanitise import escaped_message, unbracketed
 
 CUTS: Final = (20, 10, 5, 3, 1)
 """Findings of each file, tried in this order until the text fits."""
@@ -33,11 +32,10 @@ class Group(Struct, frozen=True):
 
 def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int, certain: bool = True) -> str:
     """Such as `Late result for src/a.py, edited 2 calls ago:`; not `certain`: nobody knows what the edit caused."""
-    spoken = unbracketed if form.plain else escaped_message
     calls = "1 call" if ago == 1 else f"{ago} calls"
     how = f"edited {calls} ago" if edited else f"broken by a change {calls} ago"
     older = "" if certain else ", possibly older than that"
-    return f"Late result for {spoken(named(path, form.workspace))}, {how}{older}:"
+    return f"Late result for {form.spoken(named(path, form.workspace))}, {how}{older}:"
 
 
 def command_heading(form: Form, *, others: bool) -> str:

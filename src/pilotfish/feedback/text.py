@@ -57,6 +57,14 @@ class Form(Struct, frozen=True):
     syntax: Mapping[str, Collection[str]] = {}
     """By server: patterns of the codes of syntax errors."""
 
+    @property
+    def spoken(self) -> Callable[[str], str]:
+        """How messages and names are written. A worklist escapes only what could end its block: the rest is code that
+        a model may copy."""
+        if self.plain:
+            return unbracketed
+        return quoted_code if self.wording == "worklist" else escaped_message
+
 
 class FileRole(Enum):
     """What a file is to the change that its findings came with."""
@@ -79,7 +87,8 @@ def feedback_text(selection: Selection, form: Form, notes: Sequence[str] = ()) -
 def with_notes(text: str, notes: Sequence[str], form: Form) -> str:
     """The text with these lines after it, where there is room for them."""
     lines = [sanitised(note, MESSAGE_LIMIT) for note in notes]
-    spoken = "\n".join(unbracketed(line) if form.plain else escaped_message(line) for line in lines)
+    # They are ours, and hold commands.
+    spoken = "\n".join(unbracketed(line) if form.plain else quoted_code(line) for line in lines)
     joined = "\n\n".join(filter(None, (text, spoken)))
     return joined if form.max_bytes is None or len(joined.encode()) <= form.max_bytes else text
 
@@ -218,14 +227,13 @@ def _line(found: Finding, form: Form, wording: tuple[str, str], *, room: int) ->
     """
     diagnostic = found.diagnostic
     start, cell = diagnostic.range.start, diagnostic.cell
-    spoken = unbracketed if form.plain else escaped_message
-    code = spoken(sanitised(diagnostic.code or "", CODE_LIMIT))
+    code = form.spoken(sanitised(diagnostic.code or "", CODE_LIMIT))
     line = f"{start.line + 1}" if cell is None else f"cell {cell.number}:{start.line - cell.first_line + 1}"
     word, remark = wording
     before = " ".join([f"{word} [{line}:{start.character + 1}]", *([remark] if remark else [])])
     after = [f"({code})"] if code else []
     if form.wording == "report":
-        message = spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
+        message = form.spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
     else:
         message = _cut(_brief(diagnostic.message), form, room - len(" ".join([before, "", *after]).encode()))
     return " ".join([before, *([message] if message else []), *after])
@@ -269,7 +277,7 @@ def _brief(message: str) -> str:
 
 def _cut(text: str, form: Form, room: int) -> str:
     """The text as it is written, in so many bytes."""
-    return _within(text, unbracketed if form.plain else escaped_message, room)
+    return _within(text, form.spoken, room)
 
 
 def _within(text: str, spoken: Callable[[str], str], room: int) -> str:
@@ -303,8 +311,7 @@ def _rest(selection: Selection, form: Form, noun: str) -> list[str]:
     where = "this file" if len(selection.edited) == 1 else "these files"
     if len(selection.edited) == 1 and selection.others:
         # The last file that was named is another one.
-        spoken = unbracketed if form.plain else escaped_message
-        where = spoken(named(selection.edited[0].path, form.workspace))
+        where = form.spoken(named(selection.edited[0].path, form.workspace))
     if older:
         lines.append(f"{_counted(older, f'older {noun}')} in {where} {'is' if older == 1 else 'are'} not shown.")
     if fixed:
@@ -313,8 +320,7 @@ def _rest(selection: Selection, form: Form, noun: str) -> list[str]:
 
 
 def _left_out(paths: Sequence[AbsPath], form: Form, noun: str) -> str:
-    spoken = unbracketed if form.plain else escaped_message
-    names = [spoken(named(path, form.workspace)) for path in paths[:MAX_NAMED]]
+    names = [form.spoken(named(path, form.workspace)) for path in paths[:MAX_NAMED]]
     names += ["…"] if len(paths) > MAX_NAMED else []
     return f"{_counted(len(paths), 'more file')} {'has' if len(paths) == 1 else 'have'} new {noun}s: {', '.join(names)}"
 

@@ -293,7 +293,7 @@ def diagnostics_lines(activity: Activity) -> Iterator[str]:
     if not activity.files:
         yield "no diagnostics in the files that servers have seen"
     for file in activity.files:
-        yield f"{sanitised(file.path, MAX_TEXT)}: {_counts(file)}"
+        yield f"{sanitised(file.path, MAX_TEXT)}: {_counts(file)}{', before the last change' if file.outdated else ''}"
         for found in file.diagnostics:
             message = sanitised(found.message.replace("\n", " "), MAX_TEXT)
             yield f"  {found.line}: {found.severity}: {message} ({found.server})"
@@ -319,10 +319,9 @@ def log_lines(lines: tuple[str, ...]) -> Iterator[str]:
 
 
 def _counts(file: FileReport) -> str:
-    severities = [found.severity for found in file.diagnostics]
-    found = [(name, severities.count(name)) for name in ("error", "warning")]
-    others = len(severities) - sum(number for _, number in found) + file.more
-    return ", ".join(counted(number, name) for name, number in (*found, ("note", others)) if number)
+    counts = file.counts
+    found = (("error", counts.error), ("warning", counts.warning), ("note", counts.info + counts.hint))
+    return ", ".join(counted(number, name) for name, number in found if number)
 
 
 def _feedback(shown: FeedbackShown) -> Iterator[str]:

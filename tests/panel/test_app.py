@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 from textual.widgets import Static
 
-from pilotfish.api.status import Activity, FileReport, InstanceDetails, Said, ServerRow, Snapshot
+from pilotfish.api.status import Activity, Counts, FileReport, InstanceDetails, Said, ServerRow, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.surfaces.cli.terminal.table import columns
 from pilotfish_panel.app import FRAME, PanelApp
@@ -49,7 +49,7 @@ class FakeSource:
     def activity(self) -> Activity:
         self.asked.append("activity")
         said = Said(line=1, severity="error", message="bad word", server="gopls")
-        return Activity(files=(FileReport(path="a.go", diagnostics=(said,)),))
+        return Activity(files=(FileReport(path="a.go", diagnostics=(said,), counts=Counts(1, 0, 0, 0, 1)),))
 
     def log(self, server: str) -> tuple[str, ...]:
         self.asked.append(f"log {server}")

@@ -12,6 +12,7 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.status import (
     Activity,
     ChangedLines,
+    Counts,
     Exchange,
     FeedbackShown,
     FileReport,
@@ -57,8 +58,8 @@ SAID = Said(line=3, severity="error", message="bad word", server="basedpyright")
 WARNED = Said(line=9, severity="warning", message="unused", server="ruff")
 ACTIVITY = Activity(
     files=(
-        FileReport(path="src/main.py", diagnostics=(SAID, WARNED), more=2),
-        FileReport(path="src/other.py", diagnostics=(WARNED,)),
+        FileReport(path="src/main.py", diagnostics=(SAID, WARNED), counts=Counts(1, 1, 0, 2, 4), more=2),
+        FileReport(path="src/other.py", diagnostics=(WARNED,), counts=Counts(0, 1, 0, 0, 1), outdated=True),
     ),
     feedback=(
         FeedbackShown(

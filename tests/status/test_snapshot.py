@@ -10,8 +10,11 @@ import pytest
 from pilotfish.api.answers import State
 from pilotfish.api.status import Counts, ServerRow, Snapshot
 from pilotfish.errors import Refused
+from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Key, Limits, Slot
-from pilotfish.service.status.reported import reported_diagnostics
+from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.service.status.activity import activity
+from pilotfish.service.status.current import current_diagnostics
 from pilotfish.service.status.snapshot import ORDER, state_of
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
@@ -219,5 +222,22 @@ async def test_what_is_said_twice_of_one_line_is_listed_once(tmp_path: Path) -> 
         ground.write("a.x", "bad\n")
         await ground.touched("a.x")
         workspace = ground.service.workspaces.of(ground.client)
-        (listed,) = reported_diagnostics(ground.service, workspace).values()
+        (listed,) = current_diagnostics(ground.service.states, ground.service.pool.entries(), workspace).values()
     assert [(one.line, one.message) for one in listed] == [(1, "wrong")]
+
+
+@pytest.mark.proves("TUI-2", "DIAG-14")
+async def test_what_was_changed_since_is_not_shown_as_wrong(tmp_path: Path) -> None:
+    """Somebody else writes a file: its errors may be gone, and those of files that use it are marked."""
+    async with service_on(tmp_path, {"toy": answering("wrong")}) as ground:
+        service = ground.service
+        await ground.check(ground.write("a.x", "bad\n"), ground.write("b.x", "bad\n"))
+        before = activity(service, ground.client).files
+        changed = PathChange(AbsPath(str(ground.root / "a.x")), Change.CHANGED)
+        service.states.note(AbsPath(str(ground.root)), [changed])
+        after = activity(service, ground.client).files
+        (details,) = service.details.of(service.workspaces.of(ground.client), "toy")
+        counts = row(service.status(ground.client), "toy").diagnostics
+    assert [(one.path, one.outdated) for one in before] == [("a.x", False), ("b.x", False)]
+    assert [(one.path, one.outdated) for one in after] == [("b.x", True)]
+    assert (counts, details.diagnostics) == (None, {})

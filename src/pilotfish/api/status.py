@@ -220,8 +220,12 @@ class Said(Api, frozen=True, kw_only=True):
 class FileReport(Api, frozen=True, kw_only=True):
     path: str
     diagnostics: tuple[Said, ...]
+    counts: Counts
+    """Of all, also of those that are left out."""
     more: int = 0
     """How many are left out."""
+    outdated: bool = False
+    """Whether something was changed since that may have mended them."""
 
 
 class ChangedLines(Api, frozen=True, kw_only=True):

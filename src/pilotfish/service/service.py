@@ -131,7 +131,7 @@ class Service:
         words = ProjectWords()
         self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words, self._noticed)
         self.states = FileStates()
-        self._snapshots = Snapshots(system.clock, self.disk_changes.health, self.states.last)
+        self._snapshots = Snapshots(system.clock, self.disk_changes.health, self.states)
         self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)

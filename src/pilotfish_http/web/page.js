@@ -106,7 +106,7 @@ function updateProject(node, project) {
 }
 
 function worst(one, other) {
-  const rank = ({ file }) => severities(file).error * 10000 + severities(file).warning;
+  const rank = ({ file: { counts } }) => counts.error * 10000 + counts.warning;
   return rank(other) - rank(one) || one.file.path.localeCompare(other.file.path);
 }
 
@@ -252,17 +252,11 @@ function newFile() {
   return element("details", {}, element("summary"), element("ul"));
 }
 
-function severities(file) {
-  const found = { error: 0, warning: 0, other: file.more ?? 0 };
-  for (const { severity } of file.diagnostics) found[severity in found ? severity : "other"] += 1;
-  return found;
-}
-
 function updateFile(node, { project, file }) {
   const [summary, list] = node.children;
-  const { error, warning, other } = severities(file);
-  const parts = [error && count(error, "error"), warning && count(warning, "warning"), other && count(other, "note")];
-  say(summary, `${file.path} — ${parts.filter(Boolean).join(", ")}`);
+  const { error, warning, info, hint } = file.counts;
+  const parts = [error && count(error, "error"), warning && count(warning, "warning"), info + hint && count(info + hint, "note")];
+  say(summary, `${file.path} — ${parts.filter(Boolean).join(", ")}${file.outdated ? ", before the last change" : ""}`);
   list.setAttribute("aria-label", `Diagnostics of ${project.root}/${file.path}`);
   keep(list, file.diagnostics, (_said, index) => String(index), () => element("li"), (item, said) => {
     mark(item, "class", said.severity);
@@ -387,8 +381,7 @@ function dayOf({ today, feedback }) {
 }
 
 function tiles(projects) {
-  const files = projects.flatMap((project) => project.files ?? []).map(severities);
-  const total = (kind) => files.reduce((sum, one) => sum + one[kind], 0);
+  const errors = projects.flatMap((project) => project.servers).reduce((sum, { diagnostics }) => sum + (diagnostics?.error ?? 0), 0);
   const told = projects.flatMap((project) => project.feedback);
   const days = projects.map(dayOf);
   const sum = (name) => days.reduce((all, day) => all + (day[name] ?? 0), 0);
@@ -396,7 +389,7 @@ function tiles(projects) {
   const memory = instances.reduce((all, { memoryMib = 0 }) => all + memoryMib, 0);
   const times = told.map(({ feedback }) => feedback.durationMs).sort((one, other) => one - other);
   return [
-    ["Errors now", total("error"), total("error") ? "bad" : "good"],
+    ["Errors now", errors, errors ? "bad" : "good"],
     ["New errors today", sum("introduced"), ""],
     ["Fixed today", sum("fixed"), "good"],
     ["Edits today", sum("edits"), ""],

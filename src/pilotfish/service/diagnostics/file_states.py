@@ -318,7 +318,7 @@ class FileStates:
         return bool(judged) and self.changed_since(judged[-1].world, path) == frozenset()
 
     def last(self) -> dict[AbsPath, tuple[Diagnostic, ...]]:
-        """What each file had when it was last checked, where it has not changed since."""
+        """What each file had when it was last checked, where it has not changed since; see `is_current`."""
         newest = {path: states[-1] for path, states in self._files.items()}
         return {
             path: state.listed

@@ -11,8 +11,8 @@ from pilotfish.api.status import Activity, ChangedLines, FeedbackShown, FileRepo
 from pilotfish.model import AbsPath, Severity
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
+from pilotfish.service.status.current import CurrentDiagnostic, counts_of, current_diagnostics
 from pilotfish.service.status.recent_feedback import AnsweredQuestion, ShownFeedback
-from pilotfish.service.status.reported import ReportedDiagnostic, reported_diagnostics
 from pilotfish.service.workspaces import ClientSession
 
 MAX_FILES = 40
@@ -30,7 +30,7 @@ MAX_COMPARED = 400
 
 def activity(service: Service, client: ClientSession) -> Activity:
     """Of the client's workspace. Raises `Failure` when that cannot be read."""
-    files = reported_diagnostics(service, service.workspaces.of(client))
+    files = current_diagnostics(service.states, service.pool.entries(), service.workspaces.of(client))
     worst = sorted(files, key=lambda path: (_weight(files[path]), path))
     return Activity(
         files=tuple(_report(path, files[path], client.root) for path in worst[:MAX_FILES]),
@@ -77,19 +77,21 @@ def question_shown(asked: AnsweredQuestion, conversations: Mapping[str, str | No
     )
 
 
-def _weight(reported: Sequence[ReportedDiagnostic]) -> tuple[int, ...]:
+def _weight(reported: Sequence[CurrentDiagnostic]) -> tuple[int, ...]:
     """Sorts the file with the most errors first, then by warnings and so on."""
     return tuple(-sum(one.severity is severity for one in reported) for severity in Severity)
 
 
-def _report(path: AbsPath, reported: Sequence[ReportedDiagnostic], root: AbsPath) -> FileReport:
+def _report(path: AbsPath, reported: Sequence[CurrentDiagnostic], root: AbsPath) -> FileReport:
     return FileReport(
         path=os.path.relpath(path, root),
         diagnostics=tuple(
             Said(line=one.line, severity=severity_word(one.severity), message=one.message, server=one.server)
             for one in reported[:MAX_DIAGNOSTICS]
         ),
+        counts=counts_of(reported),
         more=max(0, len(reported) - MAX_DIAGNOSTICS),
+        outdated=any(one.outdated for one in reported),
     )
 
 

@@ -11,11 +11,13 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.pool.counters import Samples
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Missing
 from pilotfish.pool.pool import Pool
 from pilotfish.sanitise import sanitised
+from pilotfish.service.status.current import ByFile
 from pilotfish.service.status.snapshot import Snapshots, running
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.clock import current_time
@@ -52,8 +54,12 @@ class ServerDetails:
         """All that is known of one server in a workspace, by root; raises `Refused` for one that is unknown."""
         require_known(workspace, server)
         ahead = self._clock.wall() - current_time()
-        found = {key.root: entry for key, entry in self._pool.entries().items() if key.server == server}
-        return tuple(_details(workspace, root, found[root], ahead) for root in sorted(found) if workspace.holds(root))
+        entries = self._pool.entries()
+        found = {
+            key.root: entry for key, entry in entries.items() if key.server == server and workspace.holds(key.root)
+        }
+        files = self._snapshots.diagnostics(workspace, entries)
+        return tuple(_details(workspace, root, found[root], ahead, files) for root in sorted(found))
 
     async def stats(self) -> Stats:
         """Statistics of all workspaces since the service started."""
@@ -107,7 +113,7 @@ def require_known(workspace: Workspace, server: str) -> None:
         raise Refused(Code.NOT_FOUND, f"unknown server {sanitised(server, 100)!r}", hint=hint)
 
 
-def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float) -> InstanceDetails:
+def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float, files: ByFile) -> InstanceDetails:
     session, failure = entry.session, _failure(entry)
     if session is None:
         stderr = () if failure is None else failure.scene.stderr
@@ -118,7 +124,7 @@ def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float) ->
         stderr=_lines(session.stderr_tail()[-MAX_STDERR:]),
         messages=_lines(session.messages()),
         documents=tuple(named(path, workspace.root) for path in session.documents.paths[: -MAX_DOCUMENTS - 1 : -1]),
-        diagnostics=_by_file(workspace, session),
+        diagnostics=_by_file(workspace, session, files),
         exchanges=tuple(_shown(exchange, ahead) for exchange in session.exchanges),
     )
 
@@ -128,11 +134,12 @@ def _failure(entry: Entry) -> Failure | None:
     return None if failed is None else failed.failure
 
 
-def _by_file(workspace: Workspace, session: Session) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for path in session.reports.files_with_items():
-        reports = session.reports.of(path).values()
-        found[named(path, workspace.root)] = max(len(report.items) for report in reports)
+def _by_file(workspace: Workspace, session: Session, files: ByFile) -> dict[str, int]:
+    found = dict[str, int]()
+    for path, listed in files.items():
+        count = sum(one.server == session.server and not one.outdated for one in listed)
+        if count and is_inside(path, session.root):
+            found[named(path, workspace.root)] = count
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_DOCUMENTS])
 
 

@@ -1,7 +1,7 @@
 """The state of all servers of a workspace, as `status` and the panel show it. Read only."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -10,13 +10,14 @@ from msgspec import Struct, structs
 from pilotfish.api.status import BrokenState, Counts, Instance, ServerRow, SidecarRow, Snapshot, Totals, WatchState
 from pilotfish.client.session import Session
 from pilotfish.config.merge import ConfigSource
-from pilotfish.model import AbsPath, Diagnostic, Severity
+from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping
 from pilotfish.pool.sidecar import SidecarState
-from pilotfish.protocol.diagnostics import Push
 from pilotfish.sanitise import sanitised
+from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.status.current import ByFile, counts_of, current_diagnostics
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, WatchHealth
@@ -34,15 +35,11 @@ Watched = Callable[[AbsPath], WatchHealth | None]
 """The state of the watcher of a root; None without one."""
 
 
-LastChecked = Callable[[], Mapping[AbsPath, Sequence[Diagnostic]]]
-"""What files had when they were last checked, where they have not changed since."""
-
-
 class Snapshots:
-    def __init__(self, clock: Clock, watched: Watched = lambda _root: None, checked: LastChecked = dict) -> None:
+    def __init__(self, clock: Clock, watched: Watched = lambda _root: None, states: FileStates | None = None) -> None:
         self._clock = clock
         self._watched = watched
-        self._checked = checked
+        self._states = states or FileStates()
         self._unused: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, ServerRow]]] = WeakKeyDictionary()
         """The rows of servers that are not in use, which are nearly all, with the shortcomings they were made from."""
 
@@ -53,7 +50,7 @@ class Snapshots:
         # Slots use the monotonic clock, people read wall time.
         now = current_time()
         ahead, shortcomings = self._clock.wall() - now, workspace.shortcomings()
-        moment = _Moment(now, ahead, self._watched, memory or {}, shortcomings, self._checked())
+        moment = _Moment(now, ahead, self._watched, memory or {}, shortcomings, self.diagnostics(workspace, entries))
         rows = sorted(
             self._rows(workspace, entries, moment), key=lambda row: (ORDER.index(state_of(row)), row.server_id)
         )
@@ -66,6 +63,10 @@ class Snapshots:
             disabled=None if workspace.config.enabled else DISABLED,
             warnings=(*workspace.warnings, *workspace.replacements()),
         )
+
+    def diagnostics(self, workspace: Workspace, entries: Mapping[Key, Entry]) -> ByFile:
+        """What is wrong in each file now, as far as anybody knows."""
+        return current_diagnostics(self._states, entries, workspace)
 
     def _rows(self, workspace: Workspace, entries: Mapping[Key, Entry], moment: "_Moment") -> Iterator[ServerRow]:
         own: dict[str, list[tuple[Key, Entry]]] = {server: [] for server in workspace.specs}
@@ -110,7 +111,7 @@ class _Moment(Struct, frozen=True):
     watched: Watched
     memory: Mapping[int, float]
     shortcomings: Mapping[str, str]
-    checked: Mapping[AbsPath, Sequence[Diagnostic]]
+    diagnostics: ByFile
 
 
 def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], moment: _Moment) -> ServerRow:
@@ -129,7 +130,7 @@ def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], m
         connected_roots=tuple(sorted(connected)),
         spawning_roots=tuple(sorted(root for root, entry in slots if isinstance(entry.slot, Starting))),
         broken=max(broken, key=lambda one: one.attempts, default=None),
-        diagnostics=_counts(server, slots, moment.checked) if connected else None,
+        diagnostics=_counts(server, slots, moment.diagnostics) if connected else None,
         last_seen_at=_milliseconds(max(seen) + moment.ahead) if seen else None,
         watching=_watching(watched),
         sidecars=tuple(_sidecar(entry.sidecar.state) for _, entry in slots if entry.sidecar is not None),
@@ -210,27 +211,12 @@ def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "
     return "global" if ConfigSource.GLOBAL in own else "project"
 
 
-def _counts(
-    server: str, slots: Sequence[tuple[AbsPath, Entry]], checked: Mapping[AbsPath, Sequence[Diagnostic]]
-) -> Counts | None:
-    """Diagnostics of files that were checked, and what servers reported last of others, by severity."""
-    mine = ((path, one.severity) for path, listed in checked.items() for one in listed if one.server == server)
-    found = Counter(severity for path, severity in mine if any(is_inside(path, root) for root, _ in slots))
-    for session in (entry.session for _, entry in slots if entry.session):
-        found.update(_severities(session, checked))
-    if not found:
-        return None
-    error, warning, info, hint = (found[severity] for severity in Severity)
-    return Counts(error, warning, info, hint, found.total())
-
-
-def _severities(session: Session, but: Collection[AbsPath]) -> Iterator[Severity]:
-    """A file that was both pushed and pulled counts as pulled."""
-    for path in (path for path in session.reports.files_with_items() if path not in but):
-        channels = session.reports.of(path)
-        for channel, report in channels.items():
-            if channel != Push() or len(channels) == 1:
-                yield from (Severity(min(max(item.severity or 1, 1), 4)) for item in report.items)
+def _counts(server: str, slots: Sequence[tuple[AbsPath, Entry]], files: ByFile) -> Counts | None:
+    """By severity; without what something that was changed since may have mended."""
+    roots = [root for root, _ in slots]
+    mine = (listed for path, listed in files.items() if any(is_inside(path, root) for root in roots))
+    found = counts_of(one for listed in mine for one in listed if one.server == server and not one.outdated)
+    return found if found.total else None
 
 
 def totals_of(rows: Iterable[ServerRow]) -> Totals:

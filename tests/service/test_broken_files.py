@@ -1,5 +1,6 @@
 """Which other files an edit broke: complete, or said to be not; and nothing that was broken before."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment
+from pilotfish.errors import Code, Unavailable
+from pilotfish.service.diagnostics.check import no_verdict
 from pilotfish.service.diagnostics.proposals import ProposalRunner
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict
 from support.servers.linker import linker, told
 from support.servers.script import Script
 from support.services.several import Ground, service_on
@@ -143,6 +146,28 @@ async def test_what_could_not_be_compared_in_time_is_not_taken_for_older(
             stop = await ground.service.reached(Moment("stop"), ground.client)
             assert stop.text == "Not all files that lib.rb may have broken could be checked in time."
         assert told(await edited(ground, "lib.rb", "def sum\ndef more\n")) == {"a.rb": ["no total"]}
+
+
+@pytest.mark.proves("DIAG-12", "TRUST-6")
+async def test_a_file_that_waits_for_trust_is_named_with_the_reason_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a component whose server is not trusted: the stop said that it could not be checked in time."""
+    run, why = CheckRunner.run, Unavailable(Code.UNTRUSTED, "It is not trusted.", hint="pilotfish trust .")
+
+    async def withheld(self: CheckRunner, client: Any, workspace: Any, paths: Any, **more: Any) -> Any:
+        if [os.path.basename(path) for path in paths] != ["a.rb"]:
+            return await run(self, client, workspace, paths, **more)
+        return (FileVerdict(paths[0], "use total\n", (no_verdict("one", why, 0.0),)),)
+
+    monkeypatch.setattr(CheckRunner, "run", withheld)
+    async with service_on(tmp_path, {"one": linker}, config(noVerdict="say")) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        feedback = await edited(ground, "lib.rb", "def sum\n")
+        assert feedback.text == ".rb files are not checked by one: It is not trusted. pilotfish trust ."
+        assert feedback.state == State.PARTIAL
+        assert (await ground.service.reached(Moment("stop"), ground.client)).text == ""
 
 
 async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: Path) -> None:

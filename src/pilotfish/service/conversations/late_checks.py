@@ -15,6 +15,7 @@ from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.news import checked_text, scope_of, without_told
 from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.diagnostics.broken_files import BrokenFiles
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.workspace import Workspace
@@ -119,7 +120,8 @@ class LateChecks:
                 continue
             verdict = verdicts.get(path)
             # The next event tries again: whatever is in those files, nobody has heard of it.
-            owed = debt.unfinished if judged is not None and judged.others.unchecked else None
+            others = BrokenFiles() if judged is None else judged.others
+            owed = debt.unfinished if others.unchecked > len(others.unjudged) else None
             if judged is not None and path in judged.deleted:
                 state.settle(path, Fate.CLEAN)
             elif verdict is not None and verdict.refused is not None:

@@ -76,7 +76,7 @@ def without_told(state: Conversation, judged: Judged) -> Judged:
 
 def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     """What was judged in time is settled, the rest is owed."""
-    missing = not judged.others.complete
+    missing = not judged.others.settled
     for verdict in judged.edited:
         path = verdict.path
         if verdict.refused is not None:

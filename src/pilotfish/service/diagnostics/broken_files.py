@@ -68,6 +68,10 @@ class BrokenFiles(Struct, frozen=True):
     """The servers were asked about their whole projects: all that they say of these is known."""
     uncompared: int = 0
     """Of the verdicts, those of which nobody knows what earlier edits broke."""
+    unjudged: tuple[FileVerdict, ...] = ()
+    """Files that no server can judge, however long one waits."""
+    settled: bool = True
+    """Whether nothing more can be known later."""
 
     @property
     def unchecked(self) -> int:
@@ -103,6 +107,7 @@ class _Search:
         self.heard = heard or KnownFindings()
         self.waiting: deque[AbsPath] = deque()
         self.found: dict[AbsPath, FileVerdict] = {}
+        self.unjudged: dict[AbsPath, FileVerdict] = {}
         self.changes: dict[AbsPath, Comparison] = {}
         self._candidates: set[AbsPath] = {edit.path for edit in edits}
         self._complete = True
@@ -145,8 +150,22 @@ class _Search:
 
     def result(self) -> BrokenFiles:
         candidates, uncompared = len(self.candidates), len(self.uncompared & self.found.keys())
-        complete = self._complete and len(self.found) == candidates and not uncompared
-        return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete, self.whole, uncompared)
+        settled = self._complete and len(self.found) + len(self.unjudged) == candidates and not uncompared
+        return BrokenFiles(
+            tuple(self.found.values()),
+            self.changes,
+            candidates,
+            settled and not self.unjudged,
+            self.whole,
+            uncompared,
+            tuple(self.unjudged.values()),
+            settled,
+        )
+
+    def sift(self, verdicts: Mapping[AbsPath, FileVerdict]) -> dict[AbsPath, FileVerdict]:
+        """Those that a server has judged, or that are refused; the others are kept apart."""
+        self.unjudged |= {path: one for path, one in verdicts.items() if one.is_withheld}
+        return {path: one for path, one in verdicts.items() if not one.is_withheld}
 
 
 class ProjectCheck:
@@ -259,7 +278,7 @@ class ProjectCheck:
         search = _Search(edits, deadline, self._states.world)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             search.add(workspace, await self._affected_by(target, search))
-        search.found |= await _checked(check, tuple(search.waiting), deadline)
+        search.found |= search.sift(await _checked(check, tuple(search.waiting), deadline))
         return search.result()
 
     async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
@@ -302,7 +321,8 @@ class ProjectCheck:
             part = [search.waiting.popleft() for _ in range(min(size, len(search.waiting)))]
             is_known = all(map(self._states.knows, part))
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
-            worse += await self._take(client, workspace, search, await self._check(client, workspace, part, until))
+            found = search.sift(await self._check(client, workspace, part, until))
+            worse += await self._take(client, workspace, search, found)
             size *= 2
         return worse
 
@@ -425,7 +445,7 @@ def _state(verdict: FileVerdict) -> CheckedText:
 
 
 async def _checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
-    """The verdicts that are fresh, or refused, by the deadline."""
+    """The verdicts that are fresh, refused, or cannot be had, by the deadline."""
     found: dict[AbsPath, FileVerdict] = {}
     waiting = iter(paths)
 
@@ -435,7 +455,7 @@ async def _checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -
             if left <= 0:
                 return
             for verdict in await check(path, Patience(left, left)):
-                if verdict.is_final or verdict.refused is not None:
+                if verdict.is_final or verdict.refused is not None or verdict.is_withheld:
                     found[path] = verdict
 
     with anyio.move_on_after(max(0.0, deadline - current_time())):

@@ -321,7 +321,8 @@ class EditFeedback:
     def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
         """What could not be judged, one line each."""
         say = judged.limits.no_verdict == "say"
-        notes = [*self._notices.take(client, workspace, judged.edited), *_uncompared(workspace, judged)] if say else []
+        without = (*judged.edited, *judged.others.unjudged)
+        notes = [*self._notices.take(client, workspace, without), *_uncompared(workspace, judged)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += self._missing_line(client, workspace, judged.missing.introduced, judged)
         notes += self._notices.take_lacking(client, explanations(workspace, judged.verdicts))

@@ -68,6 +68,12 @@ class FileVerdict(Struct, frozen=True):
         return bool(judged) and all(one.limited or self._is_fresh(one) for one in judged)
 
     @property
+    def is_withheld(self) -> bool:
+        """All its servers are missing or withheld: however long one waits, there is no verdict."""
+        failures = [one.failure for one in self.outcomes]
+        return bool(failures) and all(one is not None and one.code in WITHOUT_SERVER for one in failures)
+
+    @property
     def is_late(self) -> bool:
         """One of its servers may still answer."""
         return any(outcome.is_late for outcome in self.outcomes)

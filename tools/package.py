@@ -1,5 +1,8 @@
 """Builds all that is published into `dist/`: `.venv/bin/python tools/package.py --repository ADDRESS`.
 
+Without an address, the wheel, the source archive and `pilotfish.pyz` for this system alone: nothing else can be used
+from a clone.
+
 A wheel and a source archive for PyPI, whose README has absolute links and pictures; `pilotfish.pyz` and `pilotfish.exe`
 (`tools/bundle.py`); npm packages of the program and of the plugins of Pi and OpenCode; the recipes of package managers,
 hashes and provenance (`tools/recipes.py`). It sends nothing anywhere. The address of the repository is that of who
@@ -10,6 +13,7 @@ by Claude Code from the repository itself.
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -24,6 +28,7 @@ from pilotfish.hosts.shared.hook_settings import read_plugin
 from pilotfish.version import VERSION
 
 CLONE = Path(__file__).resolve().parent.parent
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}-{sys.platform}-{platform.machine().replace('arm64', 'aarch64')}"
 LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)#][^)]*)\)")
 PLUGINS = {
     "pi": ("Pi", {"keywords": ["pi-package"], "pi": {"extensions": ["./pilotfish.ts"]}}),
@@ -34,23 +39,23 @@ PLUGINS = {
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
-    parser.add_argument(
-        "--repository", required=True, metavar="ADDRESS", help="such as https://example.org/you/pilotfish"
-    )
+    parser.add_argument("--repository", metavar="ADDRESS", help="such as https://example.org/you/pilotfish")
     parser.add_argument("--out", type=Path, default=CLONE / "dist", metavar="DIR")
     parser.add_argument("--for", dest="targets", metavar="PYTHON-SYSTEM", help="only this in pilotfish.pyz")
     asked = parser.parse_args(arguments)
     out: Path = asked.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    repository: str = asked.repository.rstrip("/")
+    repository: str | None = asked.repository and asked.repository.rstrip("/")
+    only: str | None = asked.targets or (None if repository else HERE)
     with tempfile.TemporaryDirectory(prefix="pilotfish-package-") as folder:
         build_python(Path(folder) / "clone", repository, out)
-        bundle.build(next(out.glob("*.whl")), *targets(asked.targets), out, Path(folder) / "wheels")
-        build_launcher(Path(folder) / "npm", repository, out)
-        for host in PLUGINS:
-            build_npm(host, Path(folder) / host, repository, out)
-    recipes.write(out, repository, VERSION)
-    recipes.seal(out, repository, VERSION)
+        bundle.build(next(out.glob("*.whl")), *targets(only), out, Path(folder) / "wheels")
+        if repository:
+            build_launcher(Path(folder) / "npm", repository, out)
+            for host in PLUGINS:
+                build_npm(host, Path(folder) / host, repository, out)
+            recipes.write(out, repository, VERSION)
+            recipes.seal(out, repository, VERSION)
     for made in sorted(path for path in out.rglob("*") if path.is_file()):
         print(f"{made.stat().st_size:>10} {made.relative_to(out)}")
 
@@ -65,17 +70,18 @@ def targets(only: str | None) -> tuple[dict[str, list[str]], list[str]]:
     return platforms, [found[1] for found in named if found]
 
 
-def build_python(clone: Path, repository: str, out: Path) -> None:
+def build_python(clone: Path, repository: str | None, out: Path) -> None:
     names = subprocess.run(["git", "ls-files", "-z"], cwd=CLONE, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CLONE / name, clone / name)
-    owned = f"\n<!-- mcp-name: {recipes.mcp_name(repository)} -->\n"  # the registry of MCP servers looks for it
-    (clone / "README.md").write_text(absolute((CLONE / "README.md").read_text(), repository) + owned)
-    project = (CLONE / "pyproject.toml").read_text()
-    (clone / "pyproject.toml").write_text(
-        project.replace("[project.scripts]", f"{urls(repository)}\n[project.scripts]", 1)
-    )
+    if repository:
+        owned = f"\n<!-- mcp-name: {recipes.mcp_name(repository)} -->\n"  # the registry of MCP servers looks for it
+        (clone / "README.md").write_text(absolute((CLONE / "README.md").read_text(), repository) + owned)
+        project = (CLONE / "pyproject.toml").read_text()
+        (clone / "pyproject.toml").write_text(
+            project.replace("[project.scripts]", f"{urls(repository)}\n[project.scripts]", 1)
+        )
     argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(clone)]
     when = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=CLONE, capture_output=True, text=True, check=True)
     # The same commit makes the same bytes.

@@ -35,6 +35,15 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def test_a_clone_without_an_address_makes_the_one_file(tmp_path: Path) -> None:
+    """As the page about installing has it: no address, no dated changelog, no tag."""
+    tool = [sys.executable, REPOSITORY / "tools/package.py", "--out", tmp_path / "dist"]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    shown = run([sys.executable, tmp_path / "dist" / "pilotfish.pyz", "--version"], tmp_path)
+    assert shown.stdout == f"pilotfish {VERSION}\n"
+
+
 @pytest.mark.parametrize("name", ["pilotfish.pyz", "pilotfish.exe"])
 def test_one_file_is_the_whole_program(name: str, dist: Path, tmp_path: Path) -> None:
     """The program for Windows is the same archive behind another launcher, and so runs here too."""

@@ -18,19 +18,7 @@ from textual.widgets import Static
 
 from pilotfish.api.status import Activity, InstanceDetails, Snapshot
 from pilotfish.errors import Failure
-from pilotfish_panel.state import (
-    Close,
-    InspectServer,
-    Panel,
-    PanelEffect,
-    ReadActivity,
-    ReadLog,
-    Refresh,
-    RestartServer,
-    StopServer,
-    pressed,
-    read,
-)
+from pilotfish_panel.state import Panel, PanelEffect, pressed, read
 from pilotfish_panel.view import PanelLine, Style, lines_of
 
 T = TypeVar("T")
@@ -110,25 +98,29 @@ class PanelApp(App[None]):
             self._do(effect)
 
     def _do(self, effect: PanelEffect) -> None:
-        match effect:
-            case Close():
+        server = effect.server
+        match effect.kind:
+            case "close":
                 self.exit()
-            case Refresh():
+            case "refresh":
                 self._read()
-            case InspectServer(server):
-                self._in_thread(partial(self._source.details, server), partial(self._inspected, server))
-            case ReadActivity():
+            case "read-details":
+                self._in_thread(
+                    partial(self._source.details, server),
+                    lambda found: self._show(replace(self.panel, details={server: found})),
+                )
+            case "read-activity":
                 self._in_thread(self._source.activity, lambda found: self._show(replace(self.panel, activity=found)))
-            case ReadLog(server):
+            case "read-log":
                 self._in_thread(
                     partial(self._source.log, server), lambda found: self._show(replace(self.panel, log=found))
                 )
-            case RestartServer(server):
+            case "restart":
                 self._in_thread(partial(self._source.restart, server), self._done)
-            case StopServer(server):
+            case "stop":
                 self._in_thread(partial(self._source.stop, server), self._done)
             case _:
-                assert_never(effect)
+                assert_never(effect.kind)
 
     def _read(self) -> None:
         if self._reading:
@@ -137,18 +129,15 @@ class PanelApp(App[None]):
         self._reading = True
         self._in_thread(self._source.snapshot, self._have_read)
         if self.panel.view == "log" and self.panel.selected is not None:
-            self._do(ReadLog(self.panel.selected))
+            self._do(PanelEffect("read-log", self.panel.selected))
         elif self.panel.view != "servers":
-            self._do(ReadActivity())
+            self._do(PanelEffect("read-activity"))
         elif self.panel.expanded is not None:
-            self._do(InspectServer(self.panel.expanded))
+            self._do(PanelEffect("read-details", self.panel.expanded))
 
     def _have_read(self, found: tuple[Snapshot, bool]) -> None:
         self._reading = False
         self._show(read(self.panel, found[0], daemon=found[1]))
-
-    def _inspected(self, server: str, details: tuple[InstanceDetails, ...]) -> None:
-        self._show(replace(self.panel, details={server: details}))
 
     def _done(self, notice: str) -> None:
         self._show(replace(self.panel, notice=notice))

@@ -22,37 +22,12 @@ PAGE = 10
 """Rows that `PageUp` and `PageDown` move."""
 
 
-class Close(Struct, frozen=True):
-    pass
+class PanelEffect(Struct, frozen=True):
+    """What is to be done besides drawing; some of it is about one server."""
 
+    kind: Literal["close", "refresh", "read-details", "read-activity", "read-log", "restart", "stop"]
+    server: str = ""
 
-class Refresh(Struct, frozen=True):
-    pass
-
-
-class InspectServer(Struct, frozen=True):
-    """Read the details of a server."""
-
-    server: str
-
-
-class RestartServer(Struct, frozen=True):
-    server: str
-
-
-class StopServer(Struct, frozen=True):
-    server: str
-
-
-class ReadActivity(Struct, frozen=True):
-    """Read the diagnostics and what agents were told."""
-
-
-class ReadLog(Struct, frozen=True):
-    server: str
-
-
-PanelEffect = Close | Refresh | InspectServer | RestartServer | StopServer | ReadActivity | ReadLog
 
 ViewName = Literal["servers", "diagnostics", "feedback", "log"]
 
@@ -78,7 +53,7 @@ class Panel(Struct, frozen=True):
     typing: bool = False
     """Keys go to the filter."""
     help: bool = False
-    question: RestartServer | StopServer | None = None
+    question: PanelEffect | None = None
     """Waits for confirmation."""
     notice: str = ""
     """The outcome of the last command."""
@@ -113,10 +88,11 @@ def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel
     return act(panel) if act else (panel, None)
 
 
-def _answered(panel: Panel, question: RestartServer | StopServer, key: str) -> tuple[Panel, PanelEffect | None]:
+def _answered(panel: Panel, question: PanelEffect, key: str) -> tuple[Panel, PanelEffect | None]:
     """Anything but `y` means no."""
     if key in {"y", "Y"}:
-        return replace(panel, question=None, notice=f"{_verb(question)}ing {question.server} …"), question
+        verb = "restart" if question.kind == "restart" else "stopp"
+        return replace(panel, question=None, notice=f"{verb}ing {question.server} …"), question
     return replace(panel, question=None), None
 
 
@@ -152,7 +128,7 @@ def _toggled(panel: Panel) -> tuple[Panel, PanelEffect | None]:
         return panel, None
     if panel.expanded == row.server_id:
         return replace(panel, expanded=None), None
-    return replace(panel, selected=row.server_id, expanded=row.server_id), InspectServer(row.server_id)
+    return replace(panel, selected=row.server_id, expanded=row.server_id), PanelEffect("read-details", row.server_id)
 
 
 def _escaped(panel: Panel) -> tuple[Panel, PanelEffect | None]:
@@ -162,12 +138,12 @@ def _escaped(panel: Panel) -> tuple[Panel, PanelEffect | None]:
         return replace(panel, view="servers", scroll=0), None
     if panel.query:
         return replace(panel, query=""), None
-    return (replace(panel, expanded=None), None) if panel.expanded else (panel, Close())
+    return (replace(panel, expanded=None), None) if panel.expanded else (panel, PanelEffect("close"))
 
 
 def _shown(view: Literal["diagnostics", "feedback"]) -> "Act":
     def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
-        return replace(panel, view=view, scroll=0, notice=""), ReadActivity()
+        return replace(panel, view=view, scroll=0, notice=""), PanelEffect("read-activity")
 
     return act
 
@@ -176,7 +152,9 @@ def _log(panel: Panel) -> tuple[Panel, PanelEffect | None]:
     row = selected(panel)
     if row is None:
         return panel, None
-    return replace(panel, view="log", scroll=0, log=None, selected=row.server_id, notice=""), ReadLog(row.server_id)
+    return replace(panel, view="log", scroll=0, log=None, selected=row.server_id, notice=""), PanelEffect(
+        "read-log", row.server_id
+    )
 
 
 def _scrolled(distance: int) -> "Act":
@@ -187,18 +165,14 @@ def _scrolled(distance: int) -> "Act":
     return act
 
 
-def _asked(make: "type[RestartServer | StopServer]") -> "Act":
+def _asked(kind: Literal["restart", "stop"]) -> "Act":
     def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
         row = selected(panel)
         if row is None or not row.instances:
             return replace(panel, notice="Not running here; it starts on first use." if row else ""), None
-        return replace(panel, selected=row.server_id, question=make(row.server_id), notice=""), None
+        return replace(panel, selected=row.server_id, question=PanelEffect(kind, row.server_id), notice=""), None
 
     return act
-
-
-def _verb(question: RestartServer | StopServer) -> str:
-    return "restart" if isinstance(question, RestartServer) else "stopp"
 
 
 def _searched(row: ServerRow) -> str:
@@ -233,12 +207,12 @@ KEYS: Mapping[str, Act] = {
     "l": _log,
     "/": lambda panel: (replace(panel, typing=True, notice=""), None),
     "escape": _escaped,
-    "q": lambda panel: (panel, Close()),
-    "r": lambda panel: (replace(panel, notice=""), Refresh()),
-    "ctrl+r": lambda panel: (replace(panel, notice=""), Refresh()),
+    "q": lambda panel: (panel, PanelEffect("close")),
+    "r": lambda panel: (replace(panel, notice=""), PanelEffect("refresh")),
+    "ctrl+r": lambda panel: (replace(panel, notice=""), PanelEffect("refresh")),
     "?": lambda panel: (replace(panel, help=not panel.help), None),
-    "R": _asked(RestartServer),
-    "S": _asked(StopServer),
+    "R": _asked("restart"),
+    "S": _asked("stop"),
 }
 
 PAGE_KEYS: Mapping[str, Act] = {

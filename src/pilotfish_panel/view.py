@@ -26,7 +26,7 @@ from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.status_text import WORDS, alive_facts, relative, totals_line, trouble
 from pilotfish.surfaces.cli.terminal.table import columns, cut, duration, latency, memory
-from pilotfish_panel.state import Panel, RestartServer, selected, visible
+from pilotfish_panel.state import Panel, selected, visible
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
 
@@ -240,8 +240,7 @@ def _foot(panel: Panel, width: int) -> Iterator[PanelLine]:
     if panel.help:
         yield from (PanelLine(text, "dim") for text in _help(width))
     if panel.question is not None:
-        verb = "Restart" if isinstance(panel.question, RestartServer) else "Stop"
-        yield PanelLine(f"{verb} {panel.question.server}? y/N", "question")
+        yield PanelLine(f"{panel.question.kind.capitalize()} {panel.question.server}? y/N", "question")
     elif panel.notice:
         yield PanelLine(sanitised(panel.notice, MAX_TEXT), "plain")
     else:

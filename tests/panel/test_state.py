@@ -7,15 +7,8 @@ from msgspec.structs import replace
 
 from pilotfish_panel.state import (
     KEYS,
-    Close,
-    InspectServer,
     Panel,
     PanelEffect,
-    ReadActivity,
-    ReadLog,
-    Refresh,
-    RestartServer,
-    StopServer,
     pressed,
     read,
     selected,
@@ -62,31 +55,33 @@ def test_the_selection_moves(keys: tuple[str, ...], server: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "effect"),
     [
-        pytest.param(("q",), Close(), id="q closes"),
-        pytest.param(("escape",), Close(), id="Esc closes"),
-        pytest.param(("r",), Refresh(), id="r refreshes"),
-        pytest.param(("ctrl+r",), Refresh(), id="Ctrl+R refreshes"),
-        pytest.param(("enter",), InspectServer("gopls"), id="Enter looks closer"),
+        pytest.param(("q",), PanelEffect("close"), id="q closes"),
+        pytest.param(("escape",), PanelEffect("close"), id="Esc closes"),
+        pytest.param(("r",), PanelEffect("refresh"), id="r refreshes"),
+        pytest.param(("ctrl+r",), PanelEffect("refresh"), id="Ctrl+R refreshes"),
+        pytest.param(("enter",), PanelEffect("read-details", "gopls"), id="Enter looks closer"),
         pytest.param(("enter", "enter"), None, id="Enter again closes the details"),
         pytest.param(("/", "q"), None, id="q in a filter is a letter"),
         pytest.param(("/", "x", "escape"), None, id="Esc closes the filter first"),
         pytest.param(("/", "x", "enter", "escape"), None, id="and one that was entered"),
-        pytest.param(("/", "x", "escape", "escape"), Close(), id="and then the panel"),
+        pytest.param(("/", "x", "escape", "escape"), PanelEffect("close"), id="and then the panel"),
         pytest.param(("enter", "escape"), None, id="Esc closes the details first"),
-        pytest.param(("enter", "escape", "escape"), Close(), id="and then the panel, from details"),
+        pytest.param(("enter", "escape", "escape"), PanelEffect("close"), id="and then the panel, from details"),
         pytest.param(("?", "escape"), None, id="Esc closes the help first"),
         pytest.param(("R",), None, id="R only asks"),
-        pytest.param(("R", "y"), RestartServer("gopls"), id="R and yes restarts"),
-        pytest.param(("S", "y"), StopServer("gopls"), id="S and yes stops"),
+        pytest.param(("R", "y"), PanelEffect("restart", "gopls"), id="R and yes restarts"),
+        pytest.param(("S", "y"), PanelEffect("stop", "gopls"), id="S and yes stops"),
         pytest.param(("R", "n"), None, id="R and no"),
         pytest.param(("R", "enter"), None, id="Enter is no yes"),
         pytest.param(("R", "escape"), None, id="Esc is no"),
         pytest.param(("R", "q"), None, id="q is no, and closes nothing"),
-        pytest.param(("d",), ReadActivity(), id="d reads the diagnostics"),
-        pytest.param(("f",), ReadActivity(), id="f reads what was told"),
-        pytest.param(("l",), ReadLog("gopls"), id="l reads the log"),
+        pytest.param(("d",), PanelEffect("read-activity"), id="d reads the diagnostics"),
+        pytest.param(("f",), PanelEffect("read-activity"), id="f reads what was told"),
+        pytest.param(("l",), PanelEffect("read-log", "gopls"), id="l reads the log"),
         pytest.param(("d", "escape"), None, id="Esc goes back to the servers"),
-        pytest.param(("l", "f", "escape", "escape"), Close(), id="and then closes, however many views were seen"),
+        pytest.param(
+            ("l", "f", "escape", "escape"), PanelEffect("close"), id="and then closes, however many views were seen"
+        ),
         pytest.param(("d", "?", "escape"), None, id="Esc closes the help of a view first"),
         pytest.param(("d", "R"), None, id="R does nothing there"),
         pytest.param(("z",), None, id="other keys do nothing"),
@@ -135,7 +130,7 @@ def test_a_server_that_does_not_run_is_neither_stopped_nor_restarted() -> None:
 @pytest.mark.parametrize("key", [*KEYS, "y", "x", "backspace"])
 def test_every_key_is_harmless_without_rows(panel: Panel, key: str) -> None:
     _, effect = pressed(panel, key, key if len(key) == 1 else None)
-    assert effect in {None, Close(), Refresh(), ReadActivity()}
+    assert effect in {None, PanelEffect("close"), PanelEffect("refresh"), PanelEffect("read-activity")}
 
 
 def test_nothing_but_time_changes_without_a_key() -> None:

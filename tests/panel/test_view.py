@@ -20,7 +20,7 @@ from pilotfish.api.status import (
     Said,
 )
 from pilotfish.surfaces.cli.terminal.table import columns
-from pilotfish_panel.state import Panel, RestartServer
+from pilotfish_panel.state import Panel, PanelEffect
 from pilotfish_panel.verb import summary
 from pilotfish_panel.view import lines_of
 from support.services.snapshots import NOW, ROOT, active, broken, disabled, idle, snapshot, starting, unavailable
@@ -85,7 +85,7 @@ PANELS = {
     "unavailable": Panel(error="the daemon's place is not safe"),
     "no_daemon": Panel(snapshot(idle("ruff")), daemon=False),
     "help": Panel(ALL, help=True),
-    "question": Panel(ALL, selected="ruff", question=RestartServer("ruff")),
+    "question": Panel(ALL, selected="ruff", question=PanelEffect("restart", "ruff")),
     "diagnostics": Panel(ALL, view="diagnostics", activity=ACTIVITY),
     "feedback": Panel(ALL, view="feedback", activity=ACTIVITY),
     "log": Panel(ALL, view="log", selected="ruff", log=("first line", "last line")),

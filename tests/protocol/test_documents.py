@@ -24,9 +24,9 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import (
     ContentChange,
     DidChangeParams,
-    DidCloseParams,
     DidOpenParams,
     DidSaveParams,
+    DocumentParams,
     TextDocumentIdentifier,
     WireRange,
 )
@@ -75,7 +75,7 @@ class NaiveServer:
                         self.texts[document.uri] = self._changed(self.texts[document.uri], change)
                 case DidSaveParams(document, text):
                     assert text is None or text == self.texts[document.uri]
-                case DidCloseParams(document):
+                case DocumentParams(document):
                     del self.texts[document.uri]
                 case _:
                     pytest.fail(f"unknown notification {notification.method}")

@@ -26,9 +26,9 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import (
     ContentChange,
     DidChangeParams,
-    DidCloseParams,
     DidOpenParams,
     DidSaveParams,
+    DocumentParams,
     TextDocumentIdentifier,
     TextDocumentItem,
     Wire,
@@ -187,7 +187,7 @@ class Documents:
         self.moves += 1
         if document is None or not document.announced:
             return ()
-        return (Notification("textDocument/didClose", DidCloseParams(TextDocumentIdentifier(uri_of(path)))),)
+        return (Notification("textDocument/didClose", DocumentParams(TextDocumentIdentifier(uri_of(path)))),)
 
     def configure(self, options: SyncOptions) -> tuple[Notification, ...]:
         """The server wants to be told other things from now on; announces what it did not want to hear of before."""

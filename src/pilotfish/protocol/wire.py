@@ -84,8 +84,13 @@ class TextDocumentItem(Wire, frozen=True):
     text: str
 
 
-class TextDocumentPositionParams(Wire, frozen=True):
+class DocumentParams(Wire, frozen=True):
+    """Also the parameters of `didClose`."""
+
     text_document: TextDocumentIdentifier
+
+
+class TextDocumentPositionParams(DocumentParams, frozen=True):
     position: WirePosition
 
 
@@ -103,18 +108,12 @@ class DidOpenParams(Wire, frozen=True):
     text_document: TextDocumentItem
 
 
-class DidChangeParams(Wire, frozen=True):
-    text_document: TextDocumentIdentifier
+class DidChangeParams(DocumentParams, frozen=True):
     content_changes: list[ContentChange]
 
 
-class DidSaveParams(Wire, frozen=True):
-    text_document: TextDocumentIdentifier
+class DidSaveParams(DocumentParams, frozen=True):
     text: str | None = None
-
-
-class DidCloseParams(Wire, frozen=True):
-    text_document: TextDocumentIdentifier
 
 
 # --- Diagnostics --------------------------------------------------------------------------------------------------

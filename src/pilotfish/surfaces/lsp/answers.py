@@ -36,14 +36,13 @@ from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.wire import JsonObject, TextDocumentPositionParams, WireDiagnostic
+from pilotfish.protocol.wire import DocumentParams, JsonObject, TextDocumentPositionParams, WireDiagnostic
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import Notify
 from pilotfish.surfaces.lsp import shapes
 from pilotfish.surfaces.lsp.shapes import (
     UNSAVED,
-    DocumentParams,
     FilePlaces,
     ItemParams,
     OpenDocuments,

@@ -17,7 +17,7 @@ from pilotfish.ipc.upgrades import DaemonContext, Upgrade
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.rpc import ErrorCode, ResponseError
-from pilotfish.protocol.wire import DidChangeWatchedFilesParams, DidOpenParams, JsonObject
+from pilotfish.protocol.wire import DidChangeWatchedFilesParams, DidOpenParams, DocumentParams, JsonObject
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel, MethodTable, NotificationTable, Notify
@@ -26,7 +26,6 @@ from pilotfish.surfaces.lsp.shapes import (
     DELETED,
     INITIALIZE_RESULT,
     ChangeParams,
-    DocumentParams,
     InitializeParams,
     OpenDocuments,
     document_path,

@@ -37,6 +37,7 @@ from pilotfish.protocol.positions import Text, position_from_wire, position_to_w
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import (
     ContentChange,
+    DocumentParams,
     JsonObject,
     TextDocumentIdentifier,
     TextDocumentPositionParams,
@@ -91,10 +92,6 @@ class InitializeParams(Wire, frozen=True):
         named = [self.root_uri, *(folder.uri for folder in self.workspace_folders or ())]
         found = next((path for uri in named if uri and (path := path_of(uri)) is not None), None)
         return found or (AbsPath(self.root_path) if self.root_path else None)
-
-
-class DocumentParams(Wire, frozen=True):
-    text_document: TextDocumentIdentifier
 
 
 class ChangeParams(DocumentParams, frozen=True):

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from pilotfish.ipc.upgrades import DaemonContext
-from pilotfish.system import calls
+from pilotfish.system.regular_files import replace_file
 
 BYTES = 32
 
@@ -43,14 +43,7 @@ class AccessKeys:
     def publish(self) -> None:
         """Write the token to its file; raises `OSError`."""
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-        beside = f"{self.path}.{secrets.token_hex(8)}"
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | calls.O_NOFOLLOW, 0o600)
-        try:
-            calls.set_mode(descriptor, 0o600)
-            os.write(descriptor, f"{self._token}\n".encode())
-        finally:
-            os.close(descriptor)
-        os.replace(beside, self.path)
+        replace_file(self.path, f"{self._token}\n".encode(), 0o600)
 
     def withdraw(self) -> None:
         """Remove the file, unless it holds another server's token by now."""

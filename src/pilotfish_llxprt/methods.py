@@ -8,7 +8,6 @@ the reason; a host that does not know it ignores it.
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from typing import cast
 
 import anyio
 from msgspec import Raw
@@ -19,7 +18,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Severity
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
-from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.codec import Malformed, decode, fields, items
 from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.sanitise import escaped_message, sanitised
@@ -138,9 +137,7 @@ def _arguments(params: Raw, *names: str) -> dict[str, object]:
         value = decode(params, object)
     except Malformed as malformed:
         raise Refused(Code.INVALID_INPUT, str(malformed)) from None
-    if isinstance(value, list):
-        value = dict(zip(names, cast("list[object]", value), strict=False))
-    given = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    given = fields(value) or dict(zip(names, items(value), strict=False))
     return {name: item for name, item in given.items() if item is not None}
 
 

@@ -17,7 +17,6 @@
 """
 
 from collections.abc import Iterator
-from typing import cast
 
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.edits.edit import WholeFile
@@ -42,6 +41,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     files_of,
     host_tools,
 )
+from pilotfish.protocol.codec import fields, items
 from pilotfish.protocol.wire import Json
 
 EDIT_TOOLS = "Write|Edit|MultiEdit|NotebookEdit"
@@ -78,9 +78,7 @@ class ClaudeCodeDialect:
 
 def _edited_files(said: ToolHookEvent) -> Iterator[str]:
     """The files that the calls of a batch have changed."""
-    calls = cast("list[object]", said.tool_calls) if isinstance(said.tool_calls, list) else []
-    for each in calls:
-        call = cast("dict[str, object]", each) if isinstance(each, dict) else {}
+    for call in map(fields, items(said.tool_calls)):
         name = str(call.get("tool_name"))
         tool = TOOL_HOOKS.tools.get(name)
         if tool is not None and tool.kind != "read" and not failed(call.get("tool_response")):

@@ -13,8 +13,6 @@
 - Its model reads the answer of an MCP tool as JSON, of which 8,000 characters are kept: the begin and the end.
 """
 
-from typing import cast
-
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -40,7 +38,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     names_in,
     touch_event,
 )
-from pilotfish.protocol.codec import encode
+from pilotfish.protocol.codec import encode, member
 
 PATHS = ("path", "absolutePath", "file_path", "files", "file_paths", "paths")
 
@@ -125,7 +123,7 @@ def _touch(task: str, cwd: str | None, call: ClineCall, kind: HostTouchKind) -> 
 
 
 def _is_new(call: ClineCall) -> bool:
-    said = cast("dict[str, object]", call.output).get("result") if isinstance(call.output, dict) else None
+    said = member(call.output, "result")
     return isinstance(said, str) and said.startswith(CREATED)
 
 

@@ -28,6 +28,7 @@ from pilotfish.operations.render import state_line, text_of
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
 from pilotfish.operations.tools import OPTA
 from pilotfish.operations.validate import question
+from pilotfish.protocol.codec import fields, items
 from pilotfish.sanitise import sanitised
 
 EDITS: Mapping[str, TouchKind] = {"edit_file": "edit", "write_file": "write", "multi_edit": "patch"}
@@ -68,7 +69,7 @@ class ToolRegistry:
         try:
             asked = question(OPTA[name], _object(arguments))
         except Refused as refusal:
-            return _told(refusal)
+            return error_of(refusal).message
         answer = await self._workspace.answer(asked)
         return await self._instead(asked, answer) or opta_text(answer)
 
@@ -125,19 +126,9 @@ def _paths(arguments: str) -> tuple[str, ...]:
         given = _object(arguments)
     except Refused:
         return ()
-    parts = [given, *(part for value in given.values() for part in _objects(value))]
+    parts = [given, *(part for value in given.values() for part in map(fields, items(value)))]
     named = (part.get("path") for part in parts)
     return tuple(dict.fromkeys(path for path in named if isinstance(path, str) and path))
-
-
-def _objects(value: object) -> list[dict[str, object]]:
-    """The objects in a list; none in anything else."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
-
-
-def _told(refusal: Refused) -> str:
-    return error_of(refusal).message
 
 
 def opta_text(answer: Answer[Any]) -> str:

@@ -25,6 +25,8 @@ from typing import cast
 
 from msgspec import Struct
 
+from pilotfish.protocol.codec import fields
+
 HUNK_HEADER = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+(?P<line>\d+)(?:,(?P<new>\d+))? @@")
 NO_NEWLINE = "\\"
 """Begins the line `\\ No newline at end of file`, which says so about the line before it."""
@@ -95,13 +97,13 @@ def old_texts_of(files: Sequence[str], arguments: object, response: object, patc
 
 def original_text(response: object) -> str | None:
     """The old text itself: `originalFile` of Claude Code, `returnDisplay.originalContent` of Gemini CLI and its kin."""
-    said = _members(response)
+    said = fields(response)
     for text in (said.get("originalFile"), said.get("original_file")):
         if isinstance(text, str):
             return text
     if said.get("type") == "create" and said.get("originalFile", "") is None:
         return ""
-    display = _members(said.get("returnDisplay"))
+    display = fields(said.get("returnDisplay"))
     original = display.get("originalContent")
     if original is None and "originalContent" in display and isinstance(display.get("newContent"), str):
         return ""
@@ -110,15 +112,15 @@ def original_text(response: object) -> str | None:
 
 def shown_hunks(response: object) -> Undo:
     """The hunks that a tool shows: `structuredPatch` of Claude Code, `fileDiff` of Gemini CLI and its kin."""
-    said = _members(response)
+    said = fields(response)
     structured = tuple(_structured_hunks(said.get("structuredPatch")))
-    diff = _members(said.get("returnDisplay")).get("fileDiff")
+    diff = fields(said.get("returnDisplay")).get("fileDiff")
     return structured or (unified_hunks(diff) if isinstance(diff, str) else ())
 
 
 def replacements(arguments: object) -> Undo:
     """The strings that a tool was told to replace, one or several; none where it was to replace every one of them."""
-    given = _members(arguments)
+    given = fields(arguments)
     several = given.get("edits") or given.get("replacements")
     pairs = [_replacement(edit) for edit in cast("list[object]", several)] if isinstance(several, list) else []
     found = pairs or [_replacement(given)]
@@ -247,7 +249,7 @@ def _newline_marks(hunk: Hunk) -> tuple[bool, bool]:
 
 def _structured_hunks(value: object) -> Iterator[Hunk]:
     for each in cast("list[object]", value) if isinstance(value, list) else []:
-        hunk = _members(each)
+        hunk = fields(each)
         start, lines = hunk.get("newStart"), hunk.get("lines")
         texts = cast("list[object]", lines) if isinstance(lines, list) else []
         if isinstance(start, int) and texts and all(isinstance(line, str) for line in texts):
@@ -268,7 +270,7 @@ def _envelope_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
 
 
 def _replacement(value: object) -> Replacement | None:
-    given = _members(value)
+    given = fields(value)
     if given.get("replace_all") is True or given.get("replaceAll") is True:
         return None
     for first, second in REPLACEMENT_KEYS:
@@ -276,10 +278,6 @@ def _replacement(value: object) -> Replacement | None:
         if isinstance(old, str) and isinstance(new, str):
             return Replacement(old, new)
     return None
-
-
-def _members(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"

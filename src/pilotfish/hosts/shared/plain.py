@@ -17,7 +17,7 @@ Their `event` is `touched` (the default), `began` or `ended`.
 """
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -37,6 +37,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     event_as,
     touch_event,
 )
+from pilotfish.protocol.codec import fields
 
 MOMENTS: Mapping[str, Literal["call", "prompt", "stop"]] = {"called": "call", "prompted": "prompt", "stopping": "stop"}
 
@@ -116,6 +117,6 @@ class PluginDialect(Struct, frozen=True):
 
 def _without_mention(arguments: object) -> object:
     """The arguments with a path as Pi's tools take it: they ignore an `@` before it, as people mention files."""
-    given = cast("dict[str, object]", arguments) if isinstance(arguments, dict) else dict[str, object]()
+    given = fields(arguments)
     path = given.get("path")
     return {**given, "path": path.removeprefix("@")} if isinstance(path, str) else given

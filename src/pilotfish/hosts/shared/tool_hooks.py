@@ -16,7 +16,7 @@ own result stays as the host made it. Only a stop is put off, by the words that 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Protocol, TypeVar, cast
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.hosts.shared.old_texts import NONE, Undo, old_texts_of, only_renames, patched_files
-from pilotfish.protocol.codec import Malformed, decode, encode
+from pilotfish.protocol.codec import Malformed, decode, encode, fields, items
 
 
 class TouchEvent(Struct, frozen=True):
@@ -264,7 +264,7 @@ def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEv
     if not files:
         return None
     tool = tools[call.name]
-    patch = cast("dict[str, object]", call.arguments).get(tool.patch) if tool.patch else None
+    patch = fields(call.arguments).get(tool.patch) if tool.patch else None
     old = NONE if tool.kind == "read" else old_texts_of(files, call.arguments, call.response, patch)
     batch = None if tool.kind == "read" else "part"
     before = dict(old.known) or None
@@ -275,7 +275,7 @@ def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEv
 def without_files(tools: HostTools, call: ToolCall, moment: MomentEvent) -> MomentEvent | UnreadEvent:
     """What a call is that touched no file which is known: one that is not read where it should have named some."""
     tool = tools.get(call.name)
-    given = cast("dict[str, object]", call.arguments) if isinstance(call.arguments, dict) else {}
+    given = fields(call.arguments)
     if tool is None or tool.kind == "read" or any(given.get(name) for name in (*tool.paths, tool.patch or "")):
         return moment
     return UnreadEvent(f"{moment.event} of {call.name}", tuple(given), moment)
@@ -283,10 +283,9 @@ def without_files(tools: HostTools, call: ToolCall, moment: MomentEvent) -> Mome
 
 def files_of(tools: HostTools, name: str, arguments: object) -> tuple[str, ...]:
     """The files that a call names; none for a tool that is not in the table."""
-    tool = tools.get(name)
-    if tool is None or not isinstance(arguments, dict):
+    tool, given = tools.get(name), fields(arguments)
+    if tool is None:
         return ()
-    given = cast("dict[str, object]", arguments)
     patch = given.get(tool.patch) if tool.patch else None
     if isinstance(patch, str) and only_renames(patch):
         return ()
@@ -301,18 +300,13 @@ def failed(response: object) -> bool:
     if isinstance(response, str):
         code = response.partition("\n")[0].removeprefix("Exit code: ")
         return code.isdecimal() and int(code[:9]) != 0
-    said = cast("dict[str, object]", response) if isinstance(response, dict) else {}
+    said = fields(response)
     return bool(said.get("error")) or said.get("isError") is True or said.get("is_error") is True
 
 
 def _paths(value: object) -> Iterator[str]:
-    several = cast("list[object]", value) if isinstance(value, list) else [value]
-    for item in several:
-        path = _path_in(cast("dict[str, object]", item)) if isinstance(item, dict) else item
+    for item in items(value) or (value,):
+        path = next((fields(item)[name] for name in PATH_NAMES if name in fields(item)), item)
         # No file name contains a NUL byte.
         if isinstance(path, str) and path and "\0" not in path:
             yield path
-
-
-def _path_in(item: Mapping[str, object]) -> object:
-    return next((item[name] for name in PATH_NAMES if name in item), None)

@@ -43,7 +43,7 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
 from pilotfish.paths import is_inside
 from pilotfish.pool.plan import Starting
-from pilotfish.protocol.codec import encode
+from pilotfish.protocol.codec import encode, member
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
@@ -404,7 +404,7 @@ def _path(arguments: Mapping[str, object]) -> str | None:
     if isinstance(named, str):
         return named
     for item in (arguments.get("callHierarchyItem"), arguments.get("typeHierarchyItem")):
-        uri = cast("dict[str, object]", item).get("uri") if isinstance(item, dict) else None
+        uri = member(item, "uri")
         if isinstance(uri, str):
             return path_of(uri)
     return None

@@ -16,7 +16,6 @@ the SDK is started anew for it; what the client asked before is of no interest a
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import cast
 
 import anyio
 import msgspec
@@ -39,6 +38,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from pilotfish.client.pulse import Pulse
+from pilotfish.protocol.codec import member
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.tasks import owned_tasks
 
@@ -148,10 +148,9 @@ def _has_id(body: bytes) -> bool:
 def _fault(body: bytes) -> tuple[RequestId | None, int, str]:
     """What is wrong with a message, and its id if it has a valid one."""
     try:
-        value = cast("object", msgspec.json.decode(body))
+        identifier = member(msgspec.json.decode(body), "id")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None, PARSE_ERROR, "not JSON"
-    identifier = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else None
     if not isinstance(identifier, int | str) or isinstance(identifier, bool):
         identifier = None
     return identifier, INVALID_REQUEST, "not a JSON-RPC message"

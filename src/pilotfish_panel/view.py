@@ -13,7 +13,6 @@ from msgspec import Struct
 from pilotfish.api.status import (
     Activity,
     ChangedLines,
-    Exchange,
     FeedbackShown,
     FileReport,
     Instance,
@@ -226,13 +225,9 @@ def _closer(details: InstanceDetails) -> Iterator[str]:
     for file, count in list(details.diagnostics.items())[:SHOWN_FILES]:
         yield f"  {counted(count, 'diagnostic')}: {sanitised(file, MAX_TEXT)}"
     for exchange in details.exchanges[-SHOWN_EXCHANGES:]:
-        yield f"  {_exchange(exchange)}"
+        yield f"  {sanitised(f'{exchange.method}: {exchange.end} after {latency(exchange.duration_ms)}', MAX_TEXT)}"
     for line in details.stderr[-SHOWN_STDERR:]:
         yield f"  stderr: {sanitised(line, MAX_TEXT)}"
-
-
-def _exchange(exchange: Exchange) -> str:
-    return sanitised(f"{exchange.method}: {exchange.end} after {latency(exchange.duration_ms)}", MAX_TEXT)
 
 
 def _foot(panel: Panel, width: int) -> Iterator[PanelLine]:

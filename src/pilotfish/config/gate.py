@@ -125,7 +125,7 @@ def _suspects(value: Json, path: JsonPath, *, suspect: bool) -> Iterator[tuple[J
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _suspects(item, (*path, key), suspect=suspect or _is_suspect(key))
-    elif suspect or not _is_harmless(value) or _last_word(path) in LANGUAGES:
+    elif suspect or not _is_harmless(value) or re.split(r"[._-]", str(path[-1]).lower())[-1] in LANGUAGES:
         yield path, value
 
 
@@ -133,10 +133,6 @@ def _is_suspect(key: str) -> bool:
     squeezed = re.sub(r"[^a-z]", "", key.lower())
     words = {word.lower() for word in WORD.findall(key)}
     return not KEY.match(key) or ".." in key or any(stem in squeezed for stem in STEMS) or not words.isdisjoint(WORDS)
-
-
-def _last_word(path: JsonPath) -> str:
-    return re.split(r"[._-]", str(path[-1]).lower())[-1]
 
 
 def _is_harmless(value: Json) -> bool:

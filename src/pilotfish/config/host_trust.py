@@ -247,10 +247,6 @@ def _gemini(files: HostFiles, territory: Territory) -> bool | None:
     return _ruled(max(_rules_around(files, territory), key=lambda rule: len(rule.text), default=None), territory)
 
 
-def _gemini_folders(files: HostFiles) -> Iterator[str]:
-    return (rule.folder for rule in _rules(files) if rule.trusted)
-
-
 def _qwen(files: HostFiles, territory: Territory) -> bool | None:
     """Of the rules around a folder the deepest one counts. Trust says nothing: by default everything has it."""
     rule = max(_rules_around(files, territory), key=lambda rule: len(rule.folder), default=None)
@@ -312,7 +308,7 @@ RECORDS = (
         _gemini,
         settings=".gemini/settings.json",
         wired=(".gemini/settings.json",),
-        listed=_gemini_folders,
+        listed=lambda files: (rule.folder for rule in _rules(files) if rule.trusted),
     ),
     TrustRecord(
         "pi",

@@ -238,7 +238,7 @@ class TrustOffer(Struct, frozen=True):
         """Over all parts, each preceded by its length, so that no two offers have the same bytes."""
         parts = [DIGEST, self.file.encode()]
         for name, value in (*sorted(self.entries.items()), *sorted(self.programs.items())):
-            parts += name.encode(), _canonical(value)
+            parts += name.encode(), json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
         joined = b"".join(len(part).to_bytes(8, "big") + part for part in (*parts, b"%d" % len(self.entries)))
         return f"sha256:{hashlib.sha256(joined).hexdigest()}"
 
@@ -364,10 +364,6 @@ def _difference(name: str, before: Json, after: Json) -> list[str]:
         return []
     # Whole: a person decides by this line.
     return [f"{shown(name, len(name) + 2)}: {json.dumps(before)} → {json.dumps(after)}"]
-
-
-def _canonical(value: Json) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 # --- What a terminal has shown ----------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def _let_host_go_on() -> None:
 def _limit(seconds: float) -> None:
     """End this program then. Windows has no such timer: there only the limit of the socket holds."""
     if sys.platform != "win32":
-        signal.signal(signal.SIGALRM, _give_up)
+        signal.signal(signal.SIGALRM, lambda _number, _frame: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
@@ -178,7 +178,3 @@ def write(descriptor: int, data: bytes) -> None:
     """Write all of it."""
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def _give_up(_number: int, _frame: object) -> None:
-    os._exit(0)

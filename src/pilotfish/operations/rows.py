@@ -112,10 +112,6 @@ class ResultOrder(Enum):
     AS_GIVEN = auto()
 
 
-def _everything(_question: Question, found: Sequence[ServerResult]) -> Sequence[ServerResult]:
-    return found
-
-
 PAGED = ("limit", "offset")
 """Every list can be continued."""
 
@@ -148,7 +144,7 @@ class OperationRow(Struct, frozen=True):
     """Whether its answer needs the whole project: every use, every implementation, every name."""
     cap: int = MAX_RESULTS
     order: ResultOrder = ResultOrder.BY_PLACE
-    keep: Callable[[Question, Sequence[ServerResult]], Sequence[ServerResult]] = _everything
+    keep: Callable[[Question, Sequence[ServerResult]], Sequence[ServerResult]] = lambda _question, found: found
     """What of one server's results counts."""
 
     @property

@@ -90,7 +90,7 @@ def decode(data: bytes | Raw, shape: type[T]) -> T:
     except msgspec.ValidationError:
         return _decode_integers(data, shape)
     except msgspec.DecodeError as error:
-        mended = _ESCAPE.sub(_mended, bytes(data))
+        mended = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], bytes(data))
         if mended == bytes(data):
             raise _malformed(shape, error) from None
         return decode(mended, shape)
@@ -145,10 +145,6 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _mended(escape: re.Match[bytes]) -> bytes:
-    return rb"\ufffd" if escape[1] else escape[0]
 
 
 def _decode_integers(data: bytes | Raw, shape: type[T]) -> T:

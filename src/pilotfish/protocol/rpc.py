@@ -237,7 +237,7 @@ class Peer:
         return data
 
     def _request(self, identifier: RequestId | None, method: str, params: Raw) -> Event:
-        if identifier is None or not _is_valid(identifier):
+        if identifier is None or not (isinstance(identifier, str) or -ID_LIMIT <= identifier < ID_LIMIT):
             return self._drop(DropReason.INVALID_ID, f"{method} with the id {identifier!r}")
         if identifier in self.owed:
             return self._drop(DropReason.DUPLICATE_REQUEST, f"{method} with the id {identifier!r}")
@@ -295,10 +295,6 @@ def _message(members: dict[str, object], name: str, value: object) -> bytes:
     if value is not UNSET:
         message[name] = value
     return frame(encode(message))
-
-
-def _is_valid(identifier: RequestId) -> bool:
-    return isinstance(identifier, str) or -ID_LIMIT <= identifier < ID_LIMIT
 
 
 def _response_error(raw: Raw) -> ResponseError:

@@ -88,12 +88,8 @@ def _unescaped(text: str) -> str | None:
             data = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             return None
-        text = os.fsdecode(_ESCAPE.sub(_byte, data))
+        text = os.fsdecode(_ESCAPE.sub(lambda escape: _BYTES[escape[1].upper()], data))
     return None if "\0" in text else text
-
-
-def _byte(escape: re.Match[bytes]) -> bytes:
-    return _BYTES[escape[1].upper()]
 
 
 def _normalised(path: str) -> str:

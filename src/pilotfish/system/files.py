@@ -100,7 +100,7 @@ def _open(path: AbsPath) -> tuple[int, os.stat_result]:
     except OSError as error:
         _refuse(path, error)
     except ValueError as error:
-        raise _invalid(path) from error
+        raise Refused(Code.INVALID_INPUT, f"not a path of this system: {path!r}") from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -195,10 +195,6 @@ def _refuse(path: str, error: OSError) -> Never:
     if error.errno in NOT_A_FILE:
         raise Refused(Code.NOT_A_FILE, f"not a file: {path}") from None
     raise Refused(Code.FILE_UNREADABLE, f"cannot be read: {path}: {os.strerror(error.errno or 0).lower()}") from error
-
-
-def _invalid(path: str) -> Refused:
-    return Refused(Code.INVALID_INPUT, f"not a path of this system: {path!r}")
 
 
 def _too_large(path: str) -> Refused:

@@ -54,14 +54,10 @@ def _entries(
         return
     for entry in entries:
         path, is_folder = AbsPath(entry.path), entry.is_dir(follow_symlinks=False)
-        if (is_folder and _is_left_out(entry.name)) or is_ignored(path, rules):
+        if (is_folder and (entry.name.startswith(".") or entry.name in DEPENDENCY_FOLDERS)) or is_ignored(path, rules):
             if is_folder and entry.name not in REPOSITORIES:
                 skipped.ignored.append(path)
         elif is_folder or entry.is_file(follow_symlinks=False):
             yield entry, rules
         else:
             (skipped.links if entry.is_symlink() else skipped.special).append(path)
-
-
-def _is_left_out(name: str) -> bool:
-    return name.startswith(".") or name in DEPENDENCY_FOLDERS

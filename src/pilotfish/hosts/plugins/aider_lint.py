@@ -8,11 +8,6 @@ import os
 import signal
 import sys
 
-
-def _give_up(_number: int, _frame: object) -> None:
-    os._exit(0)
-
-
 if __name__ == "__main__":
     status = 0
     try:
@@ -23,7 +18,7 @@ if __name__ == "__main__":
         from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relay
 
         if sys.platform != "win32":
-            signal.signal(signal.SIGALRM, _give_up)
+            signal.signal(signal.SIGALRM, lambda _number, _frame: os._exit(0))
             signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
         text = relay("aider", b"".join(os.fsencode(name) + b"\0" for name in sys.argv[1:]))
         if text:

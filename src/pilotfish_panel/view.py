@@ -326,7 +326,8 @@ def _feedback(shown: FeedbackShown) -> Iterator[str]:
     yield f"{at} {shown.host or 'a client'} {files}: {feedback.state}, {facts}"
     for change in shown.changes:
         yield from _change(change)
-    for line in (feedback.text or "nothing was told: this edit caused no error").splitlines():
+    why = "this edit caused no error" if feedback.state == "fresh" else feedback.reason or "there was no verdict"
+    for line in (feedback.text or f"nothing was told: {why}").splitlines():
         yield f"  {sanitised(line, MAX_TEXT)}"
 
 

@@ -71,6 +71,9 @@ ACTIVITY = Activity(
             changes=(ChangedLines(path="src/main.py", line=3, old=("    good",), new=("    bad",)),),
         ),
         FeedbackShown(at=0, root=ROOT, paths=("src/other.py",), feedback=Feedback("", State.FRESH, 20)),
+        FeedbackShown(
+            at=0, root=ROOT, paths=("/tmp/a.py",), feedback=Feedback("", State.UNAVAILABLE, 9, "a.py is outside")
+        ),
     ),
 )
 

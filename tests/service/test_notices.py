@@ -79,3 +79,13 @@ async def test_a_verdict_that_is_not_whole_for_want_of_trust_names_the_step(tmp_
         feedback = await ground.touched(ground.write("App.svelte", "good\n"))
     assert (feedback.text, feedback.state) == ("", State.PARTIAL)
     assert (feedback.reason or "").endswith(f"are not used. To allow it: pilotfish trust {ground.root}")
+
+
+async def test_that_code_outside_of_the_workspace_is_not_checked_is_said_once(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}, saying()) as ground:
+        outside = [str(tmp_path / name) for name in ("notes.md", "a.x", "b.x")]
+        for path in outside:
+            Path(path).write_text("bad\n")
+        texts = [(await ground.touched(path)).text for path in outside]
+    where = f"it is outside of the workspace {ground.root}, and only files in there are."
+    assert texts == ["", f"{outside[1]} was not checked: {where}", ""]

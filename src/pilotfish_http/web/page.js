@@ -285,7 +285,8 @@ function updateFeedback(node, shown) {
   say(about, `${clientName(shown)}, ${feedback.durationMs} ms, ` +
     `${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed${feedback.reason ? `; ${feedback.reason}` : ""}`);
   keep(changes, shown.changes ?? [], (_change, index) => String(index), newChange, updateChange);
-  tell(text, feedback.text || "Nothing: this edit caused no error.");
+  const why = feedback.state === "fresh" ? "this edit caused no error" : feedback.reason ?? "there was no verdict";
+  tell(text, feedback.text || `Nothing: ${why}`);
 }
 
 function outcome({ state, introduced, fixed, text }) {

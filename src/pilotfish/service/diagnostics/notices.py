@@ -1,7 +1,7 @@
 """Why a file has no verdict, said once: silence must mean that an edit is clean (FMT-8, TRUST-6).
 
 A server that is missing, failed or withheld is named once per client session and server; a verdict that is only late
-is mentioned once per file, until the file has one.
+is mentioned once per file, until the file has one; that files outside of the workspace are not checked, once.
 """
 
 import os
@@ -11,6 +11,7 @@ from pilotfish.api.answers import error_of
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
+from pilotfish.servers.spec import Role
 from pilotfish.servers.toolchains import Shortfall
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.runner import WITHOUT_SERVER, FileVerdict
@@ -75,6 +76,16 @@ def _notices(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[
         for outcome in verdict.outcomes:
             if outcome.diagnostics is None:
                 yield _without_verdict(workspace, verdict, outcome)
+        if verdict.refused and verdict.refused.code is Code.OUTSIDE_WORKSPACE and _is_code(workspace, verdict.path):
+            where = f"it is outside of the workspace {workspace.root}, and only files in there are"
+            yield "outside", f"{named(verdict.path, workspace.root)} was not checked: {where}."
+
+
+def _is_code(workspace: Workspace, path: AbsPath) -> bool:
+    """Whether a server would be missed: notes, data and scripts that lie anywhere are no reason to speak."""
+    kind, specs = os.path.splitext(path)[1], workspace.specs.values()
+    able = [one for one in specs if kind in one.files.extensions and one.serves_code and not one.disabled]
+    return any(one.rank.named or (one.rank.role is Role.MAIN and not one.auxiliary) for one in able)
 
 
 def _restrictions(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:

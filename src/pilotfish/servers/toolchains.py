@@ -185,7 +185,10 @@ def _step(folders: Sequence[str], tree: ProjectTree, steps: Mapping[str, str]) -
 
 
 def _names_packages(name: str, text: str) -> bool:
-    """False for a manifest without any: there is nothing to install, and installing would change nothing."""
+    """False for a manifest without any: there is nothing to install, and installing would change nothing.
+
+    Nor does a Makefile say how to build a project if CMake has made it from the project's own file.
+    """
     match name:
         case "package.json":
             kinds = ("dependencies", "devDependencies", "peerDependencies")
@@ -194,6 +197,8 @@ def _names_packages(name: str, text: str) -> bool:
             table = toml_table(text) or {}
             places = (("project", "dependencies"), ("project", "optional-dependencies"), ("dependency-groups",))
             return any(member(table, *keys) for keys in (*places, ("tool", "poetry", "dependencies")))
+        case "Makefile":
+            return not text.startswith("# CMAKE generated file")
         case _:
             return True
 

@@ -106,7 +106,7 @@ def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
         raise Refused(
             Code.OUTSIDE_WORKSPACE,
             f"{request} is outside the workspace {boundary.workspace}",
-            hint="Only files of the workspace and its git worktree are served.",
+            hint="Only files of the workspace and its git worktree are served; start in the folder of others.",
         )
     match want:
         case Want.FILE:

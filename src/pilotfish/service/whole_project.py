@@ -18,6 +18,7 @@ from pilotfish.counting import counted
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
+from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.check_answer import (
     CheckedFile,
     CheckEvent,
@@ -75,7 +76,7 @@ class WholeProject:
     ) -> DiagnosticsAnswer:
         """What is known of all files after at most `seconds`; the workspace is in step with the disk.
 
-        Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system.
+        Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system or a folder outside.
         """
         workspace.require_enabled()
         started, answers, chosen = current_time(), dict[str, DiagnosticsAnswer](), FilesToCheck()
@@ -116,6 +117,7 @@ class WholeProject:
             # In a thread, because it searches the disk for programs.
             return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
+        await anyio.to_thread.run_sync(_refuse_outside, client.cwd, request.paths, workspace.boundary)
         chosen = await select(workspace.root, client.cwd, unserved, request.paths, request.changed)
         chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
         standing |= await self._picture.standing(workspace, chosen.named)
@@ -168,6 +170,13 @@ class _Walk(Struct):
     links: frozenset[AbsPath] = frozenset()
     unreadable: tuple[AbsPath, ...] = ()
     ignored: tuple[AbsPath, ...] = ()
+
+
+def _refuse_outside(cwd: str, paths: Sequence[str], boundary: Boundary) -> None:
+    """One answer for a folder outside, and not one for each of its files."""
+    for whole in (os.path.join(cwd, path) for path in paths):
+        if os.path.isdir(whole) and real_path(whole) != os.sep:
+            admit(whole, boundary, Want.FOLDER)
 
 
 def _walk(cwd: str, paths: Sequence[str], changed: Sequence[str] | None) -> _Walk:

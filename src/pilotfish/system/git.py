@@ -118,10 +118,12 @@ def differing(git: str, folder: AbsPath) -> tuple[tuple[AbsPath, ...], tuple[Abs
     return tuple(tracked), tuple(path for path in untracked if path not in tracked)
 
 
-def why_silent(folder: AbsPath) -> str:
-    """Why `changed_files` says nothing of a folder, in a sentence."""
+def why_silent(folder: AbsPath, git: str | None) -> str:
+    """Why `changed_files` says nothing of a folder, or cannot be asked without a git, in a sentence."""
     for above in ancestors(folder, "/"):
         if os.path.lexists(os.path.join(above, ".git")):
+            if git is None:
+                return "git was not found."
             if os.stat(above).st_uid != calls.user():
                 return f"{above} belongs to another user, so git does not read it (dubious ownership)."
             return f"git cannot list the changes of {folder}."

@@ -266,7 +266,7 @@ def _edited(workspace: Workspace) -> dict[AbsPath, str]:
     git = workspace.program("git")
     found = None if git is None else changed_files(git, workspace.root)
     if git is None or found is None:
-        why = "git is not installed." if git is None else why_silent(workspace.root)
-        raise Unavailable(Code.UNSUPPORTED, f"What has changed is unknown: {why}", hint="Name a symbol instead.")
+        message = f"What has changed is unknown: {why_silent(workspace.root, git)}"
+        raise Unavailable(Code.UNSUPPORTED, message, hint="Name a symbol instead.")
     served = [path for path in found if workspace.serves(path)][:MAX_CHANGED_FILES]
     return {path: (committed_content(git, path) or b"").decode("utf-8", "replace") for path in served}

@@ -189,8 +189,7 @@ def _changed_files(root: str) -> Sequence[str]:
     git = shutil.which("git", path=path)
     found = None if git is None else changed_files(git, AbsPath(root))
     if found is None:
-        why = "git was not found." if git is None else why_silent(AbsPath(root))
-        raise Refused(Code.INVALID_INPUT, f"--changed needs a git repository: {why}")
+        raise Refused(Code.INVALID_INPUT, f"--changed needs a git repository: {why_silent(AbsPath(root), git)}")
     return found
 
 

@@ -274,3 +274,33 @@ def test_a_rename_to_a_name_that_is_there_says_so(user: User) -> None:
         assert shown.splitlines()[-1] == "note: two.py:2 already has a function two"
     finally:
         file.unlink()
+
+
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("from greeting import greet\n\nsalute = 1\ngreet('x')\n", ["note: third.py:3 has the name salute already"]),
+        ("import greeting\n\nsalute = 1\ngreeting.greet('x')\n", []),
+        ("from greeting import greet\n\n# salute\ngreet('salute')\n", []),
+    ],
+    ids=["by itself", "as a member", "in words"],
+)
+def test_a_rename_to_a_name_that_a_user_of_it_has_says_so(user: User, text: str, note: list[str]) -> None:
+    file = user.workspace / "third.py"
+    file.write_text(text)
+    try:
+        shown = pilotfish(user, "rename", "greeting.py", "greet", "salute").stdout
+        assert [line for line in shown.splitlines() if line.startswith("note: third")] == note
+    finally:
+        file.unlink()
+
+
+@pytest.mark.proves("CLI-1")
+def test_a_folder_outside_of_the_workspace_is_refused_once(user: User, tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    done = pilotfish(user, "check", str(tmp_path))
+    served = "Only files of the workspace and its git worktree are served; start in the folder of others."
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"{tmp_path} is outside the workspace {user.workspace}. {served}\n"

@@ -153,6 +153,7 @@ async def test_text_is_inserted_apart_and_what_is_used_is_not_deleted(project: P
     await project.ask(**fields, symbol="Bill.due", edit="after", text=f"\n{paid}")
     assert f"        return total(1)\n\n{paid}\n\n\n" in project.text("money.py")
     refused = await project.ask(**fields, symbol="total", edit="delete")
-    assert refused.errors[0].message.startswith("total is used in 4 places, so it was not deleted: money.py:")
+    used = "money.py:18, user.py:1, user.py:5. Remove its uses first."
+    assert refused.errors[0].message == f"total is used in 3 lines, so it was not deleted: {used}"
     await project.ask(**fields, symbol="unused", edit="delete")
     assert project.text("money.py").endswith("        return True\n\n\n")

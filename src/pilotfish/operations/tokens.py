@@ -12,6 +12,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.protocol.positions import Text
 
+_NO_CODE = re.compile(r"""(["'`]).*?\1|(?:#|//).*""")
 _WORD = re.compile(r"[\w$]+")
 _NO_NAME = re.compile(r"[\s\"'()\[\]{},;]")
 
@@ -88,6 +89,18 @@ def hidden_builtin(new: str, language: str) -> tuple[str, ...]:
     if language != "python" or new not in dir(builtins):
         return ()
     return (f"{new} is a builtin of Python, which the new name hides wherever both could be meant",)
+
+
+def taken_line(text: str, old: str, new: str) -> int | None:
+    """The first line, from 1, of a file that uses the old name by itself and the new one, too: there they may collide.
+
+    Members, arguments by name, comments and strings do not count.
+    """
+    lines = [_NO_CODE.sub("", line) for line in text.splitlines()]
+    bare = {name: re.compile(rf"(?<!\.){_pattern(name).pattern}(?!=[^=])") for name in (old, new)}
+    if not any(bare[old].search(line) for line in lines):
+        return None
+    return next((number for number, line in enumerate(lines, 1) if bare[new].search(line)), None)
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,8 @@ from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.results import View, is_null
 from pilotfish.operations.rows import ROWS, at_position, request_of
 from pilotfish.operations.symbol_names import bare_name
-from pilotfish.operations.tokens import hidden_builtin, refuse_bad_name
+from pilotfish.operations.tokens import hidden_builtin, refuse_bad_name, taken_line
+from pilotfish.paths import shown_path
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.positions import Text
@@ -57,6 +58,9 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
 
 PREPARE_RENAME = "textDocument/prepareRename"
+
+MAX_TAKEN = 5
+"""Files with the new name that a warning names."""
 
 Touched = Callable[[Touch, ClientSession], Awaitable[Feedback]]
 """The feedback of servers on files that have just changed."""
@@ -137,7 +141,11 @@ class ChangeRunner:
             failures=collected.failures,
             doubts=collected.doubts,
             caveats=(*caveats.values(), *components.unread),
-            warnings=(*hidden_builtin(new, language), *await self._same_name(job, subject)),
+            warnings=(
+                *hidden_builtin(new, language),
+                *await self._same_name(job, subject),
+                *_taken(job, subject, proposal, old),
+            ),
         )
 
     def _renaming(self, job: Job, subject: Subject, caveats: dict[str, str]) -> AskServer:
@@ -264,6 +272,14 @@ class ChangeRunner:
         with _consistent(intent):
             stage.perform(intent.plan)
         return stage
+
+
+def _taken(job: Job, subject: Subject, proposal: EditProposal, old: str) -> list[str]:
+    """Where another file that the rename changes may have the new name already."""
+    new, root, others = job.question.new_name or "", job.workspace.root, changed_files(proposal.edit.plan)
+    seen = {path: proposal.seen[path] for path in sorted(others - {subject.path}) if path in proposal.seen}
+    found = [(shown_path(path, root), taken_line(text, old, new)) for path, text in seen.items()]
+    return [f"{name}:{line} has the name {new} already" for name, line in found if line is not None][:MAX_TAKEN]
 
 
 @contextmanager

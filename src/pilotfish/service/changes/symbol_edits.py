@@ -8,9 +8,10 @@ import re
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question
+from pilotfish.counting import counted
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Encoding
-from pilotfish.operations.outlines import Lines, digest_of, grouped, lines_of, text_of_lines
+from pilotfish.operations.outlines import Lines, digest_of, lines_of, text_of_lines
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.protocol.edits import EditPlan, Resource, TextChange, TextEdit
 from pilotfish.protocol.positions import Text
@@ -28,8 +29,8 @@ EDITS = ("replace", "before", "after", "delete")
 MAX_GAP = 2
 """Blank lines between two symbols."""
 
-MAX_USERS = 5
-"""Users that a refusal names."""
+MAX_USES = 10
+"""Uses that a refusal names."""
 
 
 class SymbolEdits:
@@ -74,8 +75,10 @@ class SymbolEdits:
             one for one in answer.data or () if one.path != place.path or not lines.first <= one.line - 1 <= lines.last
         ]
         if uses:
-            shown = ", ".join(f"{use.path}:{use.lines[0]}" for use in grouped(uses)[:MAX_USERS])
-            message = f"{place.name} is used in {len(uses)} places, so it was not deleted: {shown}."
+            lines_used = [f"{path}:{line}" for path, line in dict.fromkeys((one.path, one.line) for one in uses)]
+            shown, more = ", ".join(lines_used[:MAX_USES]), len(lines_used) - MAX_USES
+            message = f"{place.name} is used in {counted(len(lines_used), 'line')}, so it was not deleted: {shown}"
+            message += f" and {more} more." if more > 0 else "."
             raise Refused(Code.INVALID_INPUT, message, hint="Remove its uses first.")
         if answer.meta.state is not State.FRESH:
             message = f"Whether {place.name} is used is not certain, so it was not deleted: {answer.meta.reason}"

@@ -52,7 +52,6 @@ class Scene:
     root: str | None = None
     pid: int | None = None
     phase: str | None = None
-    elapsed: float | None = None
     stderr: tuple[str, ...] = field(default=())
 
 

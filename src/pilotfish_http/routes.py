@@ -167,14 +167,8 @@ class Routes:
 
 async def _unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
     """Do it while the client is connected: when it disconnects, cancel it and its requests to servers."""
-
-    async def watch() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        tasks.cancel_scope.cancel()
-
     async with owned_tasks() as tasks:
-        tasks.start_soon(watch)
+        tasks.start_soon(_until_gone, request.receive, tasks.cancel_scope)
         done = await work()
         tasks.cancel_scope.cancel()
         return done

@@ -125,7 +125,6 @@ class Connection:
         self._unanswered_cancels = 0
         self._dropped = Pulse()
         """Notified when an answer has come that nobody waits for."""
-        self._started = current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
         self.hung_up = False
@@ -157,7 +156,6 @@ class Connection:
             root=self._scene.root,
             pid=self._process.pid,
             phase=self.phase.value,
-            elapsed=current_time() - self._started,
             stderr=self._process.stderr_tail(),
         )
 

@@ -14,6 +14,7 @@ import tempfile
 import uuid
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -206,11 +207,7 @@ def try_daemon(programs: Programs) -> str | None:
 
 def read_unread(programs: Programs) -> tuple[str, ...]:
     """What hosts have sent to their hooks and the daemon could not read."""
-    try:
-        with open_link(Introduction(), _terms(programs)) as link:
-            return tuple(link.request("about").get("unread", ()))
-    except Failure:
-        return ()
+    return tuple(_about(programs).get("unread", ()))
 
 
 def _run(command: list[str], event: bytes, folder: str) -> str | None:
@@ -224,12 +221,16 @@ def _run(command: list[str], event: bytes, folder: str) -> str | None:
 
 
 def _is_known(conversation: str, programs: Programs) -> bool:
+    return any(session["conversation"] == conversation for session in _about(programs).get("sessions", ()))
+
+
+def _about(programs: Programs) -> dict[str, Any]:
+    """What the daemon says of itself; nothing where it cannot be asked."""
     try:
         with open_link(Introduction(), _terms(programs)) as link:
-            sessions = link.request("about")["sessions"]
+            return link.request("about")
     except Failure:
-        return False
-    return any(session["conversation"] == conversation for session in sessions)
+        return {}
 
 
 def _terms(programs: Programs) -> Terms:

@@ -83,6 +83,7 @@ def test_a_server_is_seen_to_start_to_run_and_to_fail(tmp_path: Path) -> None:
             {
                 "path": "wrong.x",
                 "diagnostics": [{"line": 1, "severity": "error", "message": "bad word", "server": "toy"}],
+                "counts": {"error": 1, "warning": 0, "info": 0, "hint": 0, "total": 1},
             }
         ]
         assert running["feedback"][0]["feedback"]["text"] == feedback["text"]

@@ -87,6 +87,14 @@ async def test_packages_that_were_missing_before_are_mentioned_only_beside_somet
         assert (await ground.touched("a.py", only_new=True)).text.startswith("2 imports could not be resolved")
 
 
+async def test_a_new_import_beside_an_old_one_is_one_line(tmp_path: Path) -> None:
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"basedpyright": unresolved}, config) as ground:
+        ground.write("a.py", "import requests\nimport rich\n")
+        told = await ground.touched("a.py", only_new=True, before={"a.py": "import requests\n"})
+    assert told.text == f"2 imports could not be resolved: {NO_ENVIRONMENT}"
+
+
 async def test_a_check_says_what_explains_its_errors(tmp_path: Path) -> None:
     config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
     async with service_on(tmp_path, {"basedpyright": unresolved}, config) as ground:

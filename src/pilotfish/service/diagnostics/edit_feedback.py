@@ -306,7 +306,8 @@ class EditFeedback:
         text = _text(workspace, touch, judged, own, notes)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
-            notes += self._missing_line(client, workspace, judged.missing.packages, judged)
+            lines = self._missing_line(client, workspace, judged.missing.packages, judged)
+            notes += [line for line in lines if line not in notes]
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(client, workspace, judged.edited)
             text = _text(workspace, touch, judged, own, notes)

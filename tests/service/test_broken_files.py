@@ -170,6 +170,24 @@ async def test_a_file_that_waits_for_trust_is_named_with_the_reason_and_not_wait
         assert (await ground.service.reached(Moment("stop"), ground.client)).text == ""
 
 
+async def test_who_imports_a_deleted_component_is_told(tmp_path: Path) -> None:
+    """Its server is started anew then, so what the file had before is not known; the import tells."""
+    card, place = "Card.svelte", {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 6}}
+    missing = {"range": place, "severity": 1, "code": 2307, "message": f"Cannot find module './{card}'."}
+
+    def scenario(script: Script) -> None:
+        linker(script)
+        script.on("textDocument/diagnostic", lambda _: {"kind": "full", "items": [missing]})
+
+    trusted = {"trustedProjectRoots": [str(tmp_path.resolve() / "workspace")]}
+    settings = {"lsp": {"svelte": {"command": ["/bin/true"]}}, "security": trusted, **ALL_KINDS}
+    async with service_on(tmp_path, {"svelte": scenario}, settings) as ground:
+        (ground.root / "node_modules").mkdir()
+        ground.write("App.svelte", f'import Card from "./{card}"\n')
+        feedback = await ground.touched(card, kind="patch", before={card: "<p/>\n"})
+    assert f"Cannot find module './{card}'" in feedback.text
+
+
 async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": partial(linker, publishes=True)}, config()) as ground:
         ground.write("lib.rb", "def total\n")

@@ -165,6 +165,61 @@ async def test_what_was_told_is_not_told_again_after_a_stash_and_its_pop(tmp_pat
         assert told(await it.reach("stop")) == {"user.rb": ["no name1"], "other.rb": ["no name6"]}
 
 
+def shelve(it: Repository) -> None:
+    it.git("stash", "-q")
+
+
+def unshelve(it: Repository) -> None:
+    it.git("stash", "pop", "-q")
+
+
+def commit_and_leave(it: Repository) -> None:
+    it.git("checkout", "-qb", "mine")
+    it.git("commit", "-qam", "mine")
+    it.git("checkout", "-q", "main")
+
+
+def come_back(it: Repository) -> None:
+    it.git("checkout", "-q", "mine")
+
+
+@pytest.mark.parametrize(("away", "back"), [(shelve, unshelve), (commit_and_leave, come_back)])
+@pytest.mark.parametrize("kind", ["call", "stop"])
+async def test_work_of_a_conversation_that_git_takes_away_and_brings_back_is_its_own_again(
+    tmp_path: Path, away: Callable[[Repository], None], back: Callable[[Repository], None], kind: str
+) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("lib.rb", "def name2\n")) == {"user.rb": ["no name1"]}
+        assert told(await it.edit("other.rb", "use name6\n")) == {"other.rb": ["no name6"]}
+        away(it)
+        assert (await it.reach("call")).text == ""
+        assert (await it.reach("stop")).text == ""
+        assert (await it.reach("prompt")).text == ""
+        back(it)
+        assert told(await it.reach(kind)) == {"user.rb": ["no name1"], "other.rb": ["no name6"]}
+        assert told(await it.edit("extra.rb", "# nothing\n")) == {}
+        # And it is told once.
+        away(it)
+        back(it)
+        assert (await it.reach("call")).text == ""
+
+
+async def test_what_another_conversation_left_on_a_branch_is_not_this_ones(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("lib.rb", "def name2\n")) == {"user.rb": ["no name1"]}
+        commit_and_leave(it)
+        assert (await it.reach("stop")).text == ""
+        # The same text of the broken file, and the same error, with another text of what the conversation wrote.
+        it.git("checkout", "-qb", "theirs")
+        it.write({"lib.rb": "def name2\ndef name8\n"})
+        it.git("commit", "-qam", "theirs")
+        it.git("checkout", "-q", "main")
+        assert (await it.reach("prompt")).text == ""
+        it.git("checkout", "-q", "theirs")
+        assert (await it.reach("call")).text == ""
+        assert (await it.reach("stop")).text == ""
+
+
 async def test_what_a_command_breaks_beside_a_branch_switch_is_told(tmp_path: Path) -> None:
     async with repository(tmp_path) as it:
         await it.edit("other.rb", "use name2\nuse name1\n")

@@ -12,6 +12,7 @@ ends its turn what it has left, and nothing else.
 from collections import Counter
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Self
 
 from msgspec import Struct, field
@@ -22,6 +23,9 @@ from pilotfish.model import AbsPath, Diagnostic, Severity
 
 MAX_FILES = 200
 """Of one conversation whose texts are kept; of a file beyond it, nothing is told late or before a stop."""
+
+MAX_OWN_TEXTS = 20
+"""Of one file that are known again when git brings them back, the last ones."""
 
 
 class Standing(StrEnum):
@@ -82,6 +86,8 @@ class Debt(Struct, frozen=True):
     """What was found late and is to be told, with the text that it was found in."""
     certain: bool = True
     """Whether it is known that a change of the conversation brought it."""
+    by_git: bool = False
+    """It was there before, and came back with what git brought."""
 
 
 class Conversation(Struct):
@@ -90,9 +96,13 @@ class Conversation(Struct):
     calls: int = 0
     told: int = 0
     debts: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])
-    dropped: Counter[str] = field(default_factory=Counter[str])
+    dropped: dict[str, int] = field(default_factory=dict[str, int])
     introduced: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
     """What it introduced in these files and was there when each was judged last, with the text of then."""
+    gone: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    """What it introduced in these files and was not there when each was judged last, with the text that had it."""
+    own_texts: dict[AbsPath, tuple[str, ...]] = field(default_factory=dict[AbsPath, tuple[str, ...]])
+    """Digests of the texts that it gave these files."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
     """The files that it changed or broke in this turn."""
     stopped: set[str] = field(default_factory=set[str])
@@ -105,8 +115,10 @@ class Conversation(Struct):
         return replace(
             self,
             debts=dict(self.debts),
-            dropped=Counter(self.dropped),
+            dropped=dict(self.dropped),
             introduced=dict(self.introduced),
+            gone=dict(self.gone),
+            own_texts=dict(self.own_texts),
             changed=set(self.changed),
             stopped=set(self.stopped),
             unsure=set(self.unsure),
@@ -192,19 +204,27 @@ class Conversation(Struct):
         known = self.debts.get(path)
         following = NEXT[known.standing if known else None, fate]
         if fate in DROPPED:
-            self.dropped[fate] += 1
+            self._count_dropped(fate)
         if following is None:
             del self.debts[path]
         elif known is None and len(self.debts) >= MAX_FILES:
-            self.dropped["too many files"] += 1
+            self._count_dropped("too many files")
         else:
             self.debts[path] = replace(debt, standing=following)
+
+    def _count_dropped(self, why: str) -> None:
+        self.dropped[why] = self.dropped.get(why, 0) + 1
 
     # --- What is of its making --------------------------------------------------------------------------------------
 
     def judged(self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool) -> None:
         """A file has a fresh verdict that the conversation knows of from now on."""
-        kept = still_there(self.introduced.get(path), now)
+        known = self.introduced.get(path)
+        kept = still_there(known, now)
+        if still_there(self.gone.get(path), now):
+            del self.gone[path]
+        if known is not None and len(kept) < len(known.diagnostics) and len(self.gone) < MAX_FILES:
+            self.gone[path] = known
         new = change.introduced if isinstance(change, Delta) else ()
         mine = tuple(sorted({*kept, *new}, key=place))
         if edited or mine:
@@ -217,6 +237,28 @@ class Conversation(Struct):
     def remaining(self, path: AbsPath, now: CheckedText, severities: Collection[Severity]) -> tuple[Diagnostic, ...]:
         """What it introduced in a file and is there now."""
         return tuple(one for one in still_there(self.introduced.get(path), now) if one.severity in severities)
+
+    # --- What git takes away and brings back ------------------------------------------------------------------------
+
+    def wrote(self, path: AbsPath, text: str) -> None:
+        """It gave a file this text."""
+        if path in self.own_texts or len(self.own_texts) < MAX_FILES:
+            known, digest = self.own_texts.get(path, ()), _digest(text)
+            self.own_texts[path] = (*(one for one in known if one != digest), digest)[-MAX_OWN_TEXTS:]
+
+    def has_written(self, path: AbsPath, text: str) -> bool:
+        return _digest(text) in self.own_texts.get(path, ())
+
+    def came_back(self) -> None:
+        """Git brought back what the conversation had written, from a stash or a branch: perhaps with what that broke.
+
+        What was left before that is of this turn again; what was gone is looked for, and told if it is there.
+        """
+        self.changed.update(self.introduced)
+        for path, known in self.gone.items():
+            if path not in self.debts:
+                debt = Debt(Standing.LATE, self.calls, edited=path in self.own_texts, found=known, by_git=True)
+                self._move(path, Fate.FOUND, debt)
 
     # --- Turns ------------------------------------------------------------------------------------------------------
 
@@ -277,6 +319,10 @@ def credited(change: Comparison, brought: CheckedText | None, *, only_new: bool)
     told = of_own(change.older) if only_new else []
     older = tuple(one for one in change.older if one not in told)
     return Delta(change.introduced, older, tuple(of_own(change.fixed)))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _sign(diagnostic: Diagnostic) -> tuple[str, str | None, str]:

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pilotfish.feedback.conversation import Debt
 from pilotfish.feedback.select import Chosen, Finding
 from pilotfish.feedback.text import FileRole, Form, block, named, others_list, with_notes
 from pilotfish.model import AbsPath, Diagnostic
@@ -30,12 +31,16 @@ class Group(Struct, frozen=True):
     role: FileRole = FileRole.EDITED
 
 
-def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int, certain: bool = True) -> str:
-    """Such as `Late result for src/a.py, edited 2 calls ago:`; not `certain`: nobody knows what the edit caused."""
-    calls = "1 call" if ago == 1 else f"{ago} calls"
-    how = f"edited {calls} ago" if edited else f"broken by a change {calls} ago"
-    older = "" if certain else ", possibly older than that"
-    return f"Late result for {form.spoken(named(path, form.workspace))}, {how}{older}:"
+def late_heading(path: AbsPath, form: Form, debt: Debt, calls: int) -> str:
+    """Such as `Late result for src/a.py, edited 2 calls ago:`, of what is owed after so many calls."""
+    spoken = form.spoken(named(path, form.workspace))
+    if debt.by_git:
+        return f"Back in {spoken}, with your changes that git brought back:"
+    ago = max(1, calls - debt.call)
+    when = "1 call ago" if ago == 1 else f"{ago} calls ago"
+    how = f"edited {when}" if debt.edited else f"broken by a change {when}"
+    older = "" if debt.certain else ", possibly older than that"
+    return f"Late result for {spoken}, {how}{older}:"
 
 
 def command_heading(form: Form, *, others: bool) -> str:

@@ -185,6 +185,7 @@ class Conversations:
         if record.git is not None and record.git.unfinished is not None:
             record.held.clear()
             return await self._without_blame(record, tuple(texts), workspace, started)
+        await self._disk_writes.note_own(record, texts)
         if is_held(record, touch, workspace.config.feedback):
             texts |= await self._disk_writes.claim(record, self._all(), workspace, texts, move)
             return await self._hold(record, texts, workspace, started)
@@ -372,6 +373,7 @@ class Conversations:
             try:
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
+                    await self._disk_writes.note_own(record, written)
                     # What it finds from now on would be settled by this check, which knows nothing of it.
                     self._late_checks.stop(record)
                     before: dict[str, str] = {

@@ -29,9 +29,13 @@ class DiskWrites:
         move = None if now is None or program is None else git_move(before, now)
         paths = tuple(record.written.all())
         if now is not None and move is not None and program is not None and paths:
+            came_back = False
             for path in await anyio.to_thread.run_sync(brought_by_git, program, now, move, paths):
+                came_back |= record.state.has_written(path, await self._text(path))
                 record.written.discard(path)
                 await self.see(path)
+            if came_back:
+                record.state.came_back()
         for path, one in record.written.all().items():
             if one.before is None or (move is not None and move.target is not None):
                 # Nobody has seen what it was, or what was seen is of another branch.
@@ -68,6 +72,11 @@ class DiskWrites:
             for record in everyone:
                 record.written.discard(path)
         return carried
+
+    async def note_own(self, record: ConversationRecord, paths: Iterable[AbsPath]) -> None:
+        """The conversation, or a command of it, gave these files the texts that they have now."""
+        for path in paths:
+            record.state.wrote(path, await self._text(path))
 
     async def take_for_granted(self, record: ConversationRecord) -> None:
         """Somebody else changed these files while the agent was idle: what they have now is older than its turn."""

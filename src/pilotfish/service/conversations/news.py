@@ -168,8 +168,7 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
             if found and not debt.edited and form.wording == "worklist":
                 others.append(chosen(path, now.text, found))
                 continue
-            ago = max(1, state.calls - debt.call)
-            heading = late_heading(path, form, edited=debt.edited, ago=ago, certain=debt.certain)
+            heading = late_heading(path, form, debt, state.calls)
             groups += [Group(heading, (chosen(path, now.text, found),))] if found else []
     return [*groups, Group("", tuple(others), FileRole.OTHER)]
 

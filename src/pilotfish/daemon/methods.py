@@ -251,7 +251,8 @@ class SocketMethods:
             case StartEvent(conversation, at, root):
                 self._begin(session(conversation, at, root))
             case EndEvent(conversation):
-                self.sessions.end_conversation(heard.host, conversation)
+                for client in self.sessions.end_conversation(heard.host, conversation):
+                    self.service.conversations.kept.forget(client)
             case OtherEvent() | UnreadEvent():
                 pass
         return ""

@@ -175,11 +175,13 @@ class ClientSessions:
         self.changed.notify()
         return True
 
-    def end_conversation(self, host: str | None, conversation: str) -> None:
-        """End the kept sessions of a conversation, in every workspace."""
-        for key, identifier in tuple(self._kept.items()):
-            if key[:2] == (host, conversation):
-                self.end(identifier)
+    def end_conversation(self, host: str | None, conversation: str) -> list[ClientSession]:
+        """End the kept sessions of a conversation, in every workspace; returns them."""
+        meant = [kept for key, kept in self._kept.items() if key[:2] == (host, conversation)]
+        ended = [self._known[identifier].client for identifier in meant if identifier in self._known]
+        for client in ended:
+            self.end(client.id)
+        return ended
 
     def _begin(self, caller: Caller, hang_up: HangUp | None) -> ClientSession:
         root = _root(caller)
@@ -228,7 +230,8 @@ class ClientSessions:
 
 
 def _client(identifier: str, root: AbsPath, caller: Caller) -> ClientSession:
-    return ClientSession(identifier, root, AbsPath(caller.cwd), caller.host, caller.environment)
+    cwd = AbsPath(caller.cwd)
+    return ClientSession(identifier, root, cwd, caller.host, caller.environment, conversation=caller.conversation)
 
 
 def _root(caller: Caller) -> AbsPath:

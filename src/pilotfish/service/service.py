@@ -49,6 +49,7 @@ from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.check_answer import CheckCount, CheckEvent, CheckRequest
 from pilotfish.service.conversations.conversations import Conversations
+from pilotfish.service.conversations.kept import KeptConversations
 from pilotfish.service.conversations.unwatched import UnwatchedChanges
 from pilotfish.service.conversations.warm_start import WarmStart
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
@@ -143,20 +144,19 @@ class Service:
         )
         self.patch_checks = PatchChecks(self._runner, reports, words, self.disk_changes.follows, self._in_step)
         self._edit_feedback = EditFeedback(self._runner, self.states, proposal_runner, project)
-        likely = LikelyFiles(
-            self._runner, self._texts, self.states, words, self.disk_changes.follows, self._in_step, reports
-        )
+        follows = self.disk_changes.follows
+        likely = LikelyFiles(self._runner, self._texts, self.states, words, follows, self._in_step, reports)
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, self.states, words, self.disk_changes.follows)
         self._previews = Previews(self._picture, project, proposal_runner)
         self._composer = QuestionComposer(self._questions, self.check, self._previews)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
-        self._unwatched = unwatched = UnwatchedChanges(
-            self.states, self._texts, system.clock, self.disk_changes.covers, self._noticed
-        )
+        covers, texts = self.disk_changes.covers, self._texts
+        self._unwatched = unwatched = UnwatchedChanges(self.states, texts, system.clock, covers, self._noticed)
+        kept = KeptConversations(system.memory, system.clock.wall)
         self.conversations = Conversations(
-            self._edit_feedback, self.states, self._texts, unwatched, self.workspaces.of, self._warm_start.used
+            self._edit_feedback, self.states, texts, unwatched, kept, self.workspaces.of, self._warm_start.used
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(

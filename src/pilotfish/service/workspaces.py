@@ -51,6 +51,8 @@ class ClientSession(Struct, frozen=True):
     they would look for modules in the wrong place."""
     copy_of: AbsPath | None = None
     """The folder that we made `root` a copy of, and whose trust it has."""
+    conversation: str | None = None
+    """Its name in the words of its host, by which a conversation is known again."""
 
 
 class _Known(Struct, frozen=True):

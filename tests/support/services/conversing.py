@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback
 from pilotfish.api.questions import Moment
 from pilotfish.api.status import ConversationRow
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, PathChange
-from pilotfish.system.ports import Clock
+from pilotfish.system.ports import Clock, Memory
 from support.servers.script import SILENCE, Script
 from support.services.checks import full, server_with
 from support.services.several import Ground, custom, service_on
@@ -96,9 +97,14 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    folder: Path, timing: Mapping[str, int] = WAIT, clock: Clock | None = None, **feedback: Any
+    folder: Path,
+    timing: Mapping[str, int] = WAIT,
+    clock: Clock | None = None,
+    memory: Memory | None = None,
+    **feedback: Any,
 ) -> AsyncGenerator[Talk]:
     server = SlowServer()
     config: dict[str, Any] = {"lsp": {"one": custom()}, "timing": {**timing}, "feedback": FEEDBACK | feedback}
-    async with service_on(folder, {"one": server}, config, clock=clock) as ground:
+    async with service_on(folder, {"one": server}, config, clock=clock, memory=memory) as ground:
+        ground.client = replace(ground.client, conversation="7")
         yield Talk(ground, server)

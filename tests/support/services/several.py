@@ -19,7 +19,7 @@ from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.files import DiskFiles
-from pilotfish.system.ports import Clock, Launch, OpenWatcher, Process, Spawner
+from pilotfish.system.ports import Clock, Launch, Memory, OpenWatcher, Process, Spawner
 from support.servers.pools import FakeVitals
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario, ScriptedProcess, ScriptedServer
@@ -85,6 +85,7 @@ async def service_on(
     limits: Limits | None = None,
     watch: OpenWatcher | None = None,
     clock: Clock | None = None,
+    memory: Memory | None = None,
 ) -> AsyncGenerator[Ground]:
     """Scenarios by server id, one for each start, the last for every further one. Without `config` each is `custom`.
 
@@ -102,7 +103,9 @@ async def service_on(
     launches: list[Launch] = []
     started: dict[str, list[ScriptedServer]] = {}
     spawn = _spawner(scenarios, launches, started)
-    system = System(spawn, DiskFiles(), clock or WallClock(), FakeVitals(), places, environment, watch=watch)
+    system = System(
+        spawn, DiskFiles(), clock or WallClock(), FakeVitals(), places, environment, watch=watch, memory=memory
+    )
     service = Service(system, limits)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
     ground = Ground(service, root, client, launches, started)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from contextlib import AbstractAsyncContextManager, contextmanager
 
 import anyio
-from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
@@ -24,17 +23,26 @@ from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import is_inside, is_installed
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.disk_writes import DiskWrites
+from pilotfish.service.conversations.kept import KeptConversations
 from pilotfish.service.conversations.late_checks import LateChecks
 from pilotfish.service.conversations.news import (
+    NOTHING_NEW,
+    TOLD_TOGETHER,
     News,
+    ToldEdit,
+    bytes_left,
     command_groups,
     compared,
+    conflict_line,
     cut_off,
     edited_files,
+    form_at,
     introduced_in,
     late_groups,
     note_judged,
+    patience_until,
     scope_of,
+    seconds_to_wait,
     told_files,
     what_is_left,
 )
@@ -54,7 +62,6 @@ from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
-from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.texts import Given, Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -73,17 +80,6 @@ LOOK_SECONDS = 1.5
 STOP_SECONDS = 5.0
 """For the check before a stop, all in all."""
 
-NOTHING_NEW = "there is nothing to tell"
-
-TOLD_TOGETHER = "it is judged together with other edits"
-
-
-class ToldEdit(Struct, frozen=True):
-    """What was told after an edit, and what the edit changed, where the text before it is known."""
-
-    feedback: Feedback
-    edits: tuple[EditedFile, ...] = ()
-
 
 class Conversations:
     def __init__(
@@ -92,6 +88,7 @@ class Conversations:
         states: FileStates,
         texts: Texts,
         unwatched: UnwatchedChanges,
+        kept: KeptConversations,
         workspace_of: Callable[[ClientSession], Workspace],
         used: Callable[[Workspace, Sequence[FileVerdict]], None],
     ) -> None:
@@ -99,6 +96,7 @@ class Conversations:
         self._states = states
         self._disk_writes = DiskWrites(states, texts)
         self._unwatched = unwatched
+        self.kept = kept
         self._late_checks = LateChecks(edit_feedback, workspace_of)
         self._used = used
         """Told of every file that was judged for an event."""
@@ -175,7 +173,18 @@ class Conversations:
         """
         if touch.kind == "read":
             return await self._read(touch, client, workspace, started, given)
-        record = self._record(client)
+        with self._event(client) as record:
+            return await self._judge_and_tell(record, touch, workspace, started, given, seconds)
+
+    async def _judge_and_tell(
+        self,
+        record: ConversationRecord,
+        touch: Touch,
+        workspace: Workspace,
+        started: float,
+        given: Mapping[str, Given],
+        seconds: float | None,
+    ) -> ToldEdit:
         record.idle = False
         note_batches(record, touch)
         call = record.call(counts=touch.counts)
@@ -197,7 +206,7 @@ class Conversations:
             feedback = Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER)
         else:
             feedback = self._tell_edit(record, touch, workspace, news, judgement, started)
-        form = workspace.form(plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
+        form = workspace.form(plain=touch.plain, max_bytes=bytes_left(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
         return ToldEdit(replace(feedback, text=appended(feedback.text, text)), edited_files(news.edit))
 
@@ -284,13 +293,18 @@ class Conversations:
 
     async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
-        record = self._record(client)
+        with self._event(client) as record:
+            return await self._reached(record, moment, workspace, started)
+
+    async def _reached(
+        self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
+    ) -> Feedback:
         if moment.waits:
             await self._unwatched.look(record, workspace)
         await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             record.written.clear()
-            return Feedback("", State.UNAVAILABLE, milliseconds_since(started), _conflict_line(record.git.unfinished))
+            return Feedback("", State.UNAVAILABLE, milliseconds_since(started), conflict_line(record.git.unfinished))
         if moment.kind == "prompt" and record.idle:
             # Some hosts report a prompt in the middle of a turn, too: then the turn goes on.
             await self._disk_writes.take_for_granted(record)
@@ -309,7 +323,7 @@ class Conversations:
                 await self._look(record, workspace, news, (), started)
             else:
                 news.late = self._edit_feedback.known(record.state.standing(Standing.LATE))
-            text = self._tell(record, news, workspace, _form(moment, workspace))
+            text = self._tell(record, news, workspace, form_at(moment, workspace))
         state, reason = (State.FRESH, None) if text else (State.UNAVAILABLE, NOTHING_NEW)
         return Feedback(text, state, milliseconds_since(started), reason)
 
@@ -323,12 +337,9 @@ class Conversations:
             return await self._glance(record, moment, workspace, started) if may_tell else ""
         if feedback.before_stop and may_tell:
             self._late_checks.stop(record)
-            news = News()
-            with anyio.CancelScope(deadline=started + STOP_SECONDS):
-                await self._look(record, workspace, news, (), started, last=True)
-                await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
+            news = await self._look_for_what_is_left(record, workspace, started)
             owe_written(record, workspace)
-            text, is_known = what_is_left(state, news, _form(moment, workspace), feedback, moment.agent)
+            text, is_known = what_is_left(state, news, form_at(moment, workspace), feedback, moment.agent)
             self._late_checks.go_on(record)
         if text:
             state.stop_told(moment.agent, is_known=is_known)
@@ -344,11 +355,8 @@ class Conversations:
             return ""
         written = WrittenFiles(record.written.all())
         apart = replace(record, state=record.state.copied(), written=written, held=dict(record.held))
-        news = News()
-        with anyio.CancelScope(deadline=started + STOP_SECONDS):
-            await self._look(apart, workspace, news, (), started, last=True)
-            await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
-        return what_is_left(apart.state, news, _form(moment, workspace), feedback, moment.agent)[0]
+        news = await self._look_for_what_is_left(apart, workspace, started)
+        return what_is_left(apart.state, news, form_at(moment, workspace), feedback, moment.agent)[0]
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 
@@ -366,7 +374,7 @@ class Conversations:
         async with record.telling:
             if last:
                 owe_held(record)
-            deadline = max(started + _wait(workspace), current_time() + LOOK_SECONDS)
+            deadline = max(started + seconds_to_wait(workspace), current_time() + LOOK_SECONDS)
             known = set(without)
             written = self._take_written(record, workspace, known)
             pending = record.state.standing(Standing.PENDING) if last else {}
@@ -381,27 +389,30 @@ class Conversations:
                     }
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
                     gone = [path for path, one in written.items() if one.change is Change.DELETED]
-                    scope = scope_of(record.state, _until(deadline), others_seconds=LOOK_SECONDS, gone=gone)
+                    scope = scope_of(record.state, patience_until(deadline), others_seconds=LOOK_SECONDS, gone=gone)
                     client = record.client
                     news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
                     known.update(paths, compared(news.written.others.changes))
                 late = [path for path in record.state.standing(Standing.LATE) if path not in known]
                 if late:
-                    news.late = await self._edit_feedback.look(record.client, workspace, late, _until(deadline))
+                    news.late = await self._edit_feedback.look(record.client, workspace, late, patience_until(deadline))
             except BaseException:
                 # Nothing of it was told: it is judged again with the next event.
                 record.written.restore(written)
                 raise
 
-    async def _look_at_turn(
-        self, record: ConversationRecord, workspace: Workspace, news: News, deadline: float
-    ) -> None:
-        changed = {*record.state.changed}
-        if news.written is not None:
-            changed |= {one.path for one in news.written.edited} | introduced_in(news.written.others.changes).keys()
-        changed |= news.late.keys()
-        if changed:
-            news.left = await self._edit_feedback.look(record.client, workspace, sorted(changed), _until(deadline))
+    async def _look_for_what_is_left(self, record: ConversationRecord, workspace: Workspace, started: float) -> News:
+        """Judge everything that is not judged yet, and look once more at what was changed or broken in this turn."""
+        news, deadline = News(), started + STOP_SECONDS
+        with anyio.CancelScope(deadline=deadline):
+            await self._look(record, workspace, news, (), started, last=True)
+            changed = {*record.state.changed, *news.late}
+            if news.written is not None:
+                changed |= {one.path for one in news.written.edited} | introduced_in(news.written.others.changes).keys()
+            if changed:
+                patience = patience_until(deadline)
+                news.left = await self._edit_feedback.look(record.client, workspace, sorted(changed), patience)
+        return news
 
     def _take_written(
         self, record: ConversationRecord, workspace: Workspace, without: Collection[AbsPath]
@@ -454,7 +465,7 @@ class Conversations:
         """In the middle of a merge the files are broken by what git has put into them: nothing is told of them."""
         await self._edit_feedback.look(record.client, workspace, paths, Patience())
         assert record.git is not None  # the caller looked
-        reason = _conflict_line(record.git.unfinished)
+        reason = conflict_line(record.git.unfinished)
         is_new, record.conflicted = record.conflicted != record.git.unfinished, record.git.unfinished
         text = reason if is_new and workspace.config.feedback.no_verdict == "say" else ""
         return ToldEdit(Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason))
@@ -464,9 +475,19 @@ class Conversations:
         if record is None:
             record = ConversationRecord(client, idle=idle, git=git_state(client.root))
             self._unwatched.begin(record)
+            self.kept.restore(record)
             self._records.put(client.id, record)
         record.client = client
         return record
+
+    @contextmanager
+    def _event(self, client: ClientSession) -> Generator[ConversationRecord]:
+        """Within the block, the conversation is told something: what it knows and is owed is kept after that."""
+        record = self._record(client)
+        try:
+            yield record
+        finally:
+            self.kept.keep(record)
 
     def rows(self, root: AbsPath) -> tuple[ConversationRow, ...]:
         """The conversations in a workspace, for people."""
@@ -474,26 +495,3 @@ class Conversations:
 
     def _all(self) -> list[ConversationRecord]:
         return [record for key in self._records if (record := self._records.get(key)) is not None]
-
-
-def _conflict_line(unfinished: str | None) -> str:
-    return f"git is in the middle of {unfinished}: errors are told again when that is finished."
-
-
-def _until(deadline: float) -> Patience:
-    left = max(0.1, deadline - current_time())
-    return Patience(left, left)
-
-
-def _wait(workspace: Workspace) -> float:
-    return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-
-
-def _form(moment: Moment, workspace: Workspace) -> Form:
-    return workspace.form(plain=moment.plain, max_bytes=_room(moment.max_bytes, workspace, ""))
-
-
-def _room(most: int | None, workspace: Workspace, text: str) -> int | None:
-    """Bytes that are left for more."""
-    known = [size for size in (most, workspace.config.feedback.max_bytes) if size is not None]
-    return max(0, min(known) - len(text.encode()) - 2) if known else None

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Moment
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
 from pilotfish.feedback.conversation_text import (
@@ -28,8 +29,20 @@ from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.workspace import Workspace
+from pilotfish.system.clock import current_time
+
+NOTHING_NEW = "there is nothing to tell"
+
+TOLD_TOGETHER = "it is judged together with other edits"
 
 Verdicts = Mapping[AbsPath, FileVerdict]
+
+
+class ToldEdit(Struct, frozen=True):
+    """What was told after an edit, and what the edit changed, where the text before it is known."""
+
+    feedback: Feedback
+    edits: tuple[EditedFile, ...] = ()
 
 
 class News(Struct):
@@ -252,3 +265,26 @@ def cut_off(workspace: Workspace, paths: Sequence[AbsPath], started: float) -> F
     reason = f"{names} {are} not checked yet: the time is over. The result follows."
     text = reason if workspace.config.feedback.no_verdict == "say" else ""
     return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
+
+
+def patience_until(deadline: float) -> Patience:
+    left = max(0.1, deadline - current_time())
+    return Patience(left, left)
+
+
+def seconds_to_wait(workspace: Workspace) -> float:
+    return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+
+
+def form_at(moment: Moment, workspace: Workspace) -> Form:
+    return workspace.form(plain=moment.plain, max_bytes=bytes_left(moment.max_bytes, workspace, ""))
+
+
+def bytes_left(most: int | None, workspace: Workspace, text: str) -> int | None:
+    """Bytes that are left for more."""
+    known = [size for size in (most, workspace.config.feedback.max_bytes) if size is not None]
+    return max(0, min(known) - len(text.encode()) - 2) if known else None
+
+
+def conflict_line(unfinished: str | None) -> str:
+    return f"git is in the middle of {unfinished}: errors are told again when that is finished."

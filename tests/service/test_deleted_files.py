@@ -12,7 +12,7 @@ from pilotfish.api.questions import Moment, Touch
 from pilotfish.feedback.deleted_modules import names_file
 from pilotfish.model import AbsPath
 from support.files.repositories import commit_everything
-from support.services.real import RealService, real_service
+from support.services.real import RealService, only, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
 
@@ -160,3 +160,37 @@ async def test_a_file_that_nobody_has_seen_is_missing_as_ever(project: RealServi
 )
 def test_which_file_an_import_means(module: str, path: str, *, is_meant: bool) -> None:
     assert names_file(module, AbsPath(path)) is is_meant
+
+
+GO = {
+    "go.mod": "module example.com/x\n\ngo 1.19\n",
+    "lib/lib.go": "package lib\n\nfunc One() int { return 1 }\n",
+    "lib/two.go": "package lib\n\nfunc Two() int { return 2 }\n",
+    "main.go": 'package main\n\nimport "example.com/x/lib"\n\nfunc main() { println(lib.One(), lib.Two(), older) }\n',
+}
+"""With an error that is older than everything here."""
+
+
+@pytest.mark.proves("DIAG-15")
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [("lib/two.go", "lib/two.go.orig", "Two not declared"), ("lib", "away", "could not import")],
+    ids=["a source renamed to what nobody compiles", "a package"],
+)
+async def test_go_is_shown_what_was_there_before_a_command_moved_it(
+    tmp_path: Path, old: str, new: str, error: str
+) -> None:
+    async with real_service(tmp_path, {**CONFIG, **only("gopls")}) as ground:
+        for name, text in GO.items():
+            (ground.root / name).parent.mkdir(exist_ok=True)
+            ground.write(name, text)
+        commit_everything(ground.root)
+        ground.service.conversations.begin(ground.client)
+        await ground.service.touched(Touch(("main.go",), "read"), ground.client)
+        (ground.root / old).rename(ground.root / new)
+        told = await ground.service.reached(Moment("call"), ground.client)
+        left = await ground.service.reached(Moment("stop"), ground.client)
+        for text in (told.text, left.text):
+            assert '<diagnostics file="main.go">' in text
+            assert error in text
+            assert "older" not in text.replace(GO["main.go"].splitlines()[-1], "")

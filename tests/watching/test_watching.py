@@ -144,6 +144,19 @@ async def test_registrations_are_added_taken_back_and_restricted_to_their_kinds(
         assert await told_of("y.a", "y.b") == ["changed y.b"]
 
 
+@pytest.mark.proves("DIAG-15")
+async def test_a_server_that_asks_for_more_makes_no_change_of_what_was_seen_before(tmp_path: Path) -> None:
+    async with ground(tmp_path) as work:
+        work.write(MAIN, "import later.fake\n")
+        await work.errors()
+        work.write("later.fake")
+        assert await work.errors() == []
+        world = work.service.states.world
+        await work.server.answered(register(work.server, {"globPattern": "**/*.b"}, identifier="more"))
+        assert await work.errors() == []
+        assert work.service.states.world == world
+
+
 @pytest.mark.proves("C110")
 @pytest.mark.parametrize("as_folder", [False, True], ids=["a URI", "a workspace folder"])
 async def test_a_base_outside_the_root_is_watched(tmp_path: Path, as_folder: bool) -> None:

@@ -239,10 +239,7 @@ class Relay(CatalogueTable, frozen=True):
 
 
 class NpmRequirement(CatalogueTable, frozen=True):
-    """The server fits only some major versions of a package in the project's `node_modules`.
-
-    A project without the package fits `below`, and does not fit `minimum`.
-    """
+    """Major versions of a package in `node_modules` that it fits. One without the package fits `below` alone."""
 
     package: Word = field(name="npm")
     minimum: Positive | None = None
@@ -305,6 +302,8 @@ class Imports(CatalogueTable, frozen=True):
     unresolved: Words = ()
     """Codes of such diagnostics; where there are none, any error may come of it."""
     environment: Environment | None = None
+    finds_unsaved: bool = False
+    """It finds what is open and not on disk: after a deletion it can be shown what was there."""
 
 
 class LoadedFiles(StrEnum):

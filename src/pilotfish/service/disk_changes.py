@@ -26,7 +26,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch
+from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch, may_match
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.on_demand import reread
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -54,7 +54,6 @@ SLACK_SECONDS = 0.02
 
 MAX_PENDING = 250_000
 """Changed paths in one notification, some 30 MB. A server that missed more is restarted."""
-
 
 PIECE = 500
 """Changes that are dealt with in one go, which takes some milliseconds: a command may move a folder with thousands of
@@ -366,13 +365,14 @@ class _Root:
 
     def _make_up_for(self, watcher: Watcher, before: Interest, since: float) -> None:
         """Find what changed before it was watched: since a server's start, or since a document was opened."""
-        known = frozenset(before.registrations)
+        known, roots = frozenset(before.registrations), (self._path,)
         for member in self._members.values():
             if not known.issuperset(member.registrations):
                 found = watcher.recent(member.started)
                 _add(member, found)
-                # Nobody knows whether they are new: to people, they were changed.
-                self._noticed(self._path, [PathChange(one.path, Change.CHANGED) for one in found])
+                # Nobody knows whether they are new: to people, they were changed, unless those have seen it happen.
+                unseen = [one.path for one in found if not may_match(known, _folder(one.path), roots)]
+                self._noticed(self._path, [PathChange(path, Change.CHANGED) for path in unseen])
         opened = self._covered.folders - before.folders
         written = [found.path for found in watcher.recent(since, opened)] if opened else []
         for member in self._members.values():

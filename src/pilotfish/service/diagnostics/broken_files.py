@@ -132,10 +132,9 @@ class _Search:
         """Whether no file outside of the candidates can be affected."""
         return self._complete
 
-    @property
-    def is_comparable(self) -> bool:
-        """Whether the texts before the edits are all known: then a longer look tells what is new."""
-        return None not in self.before.values() and not self.deleted
+    def is_comparable(self, workspace: Workspace, verdict: FileVerdict) -> bool:
+        """Whether the texts before the edits are all known and can be shown: then a longer look tells what is new."""
+        return None not in self.before.values() and (not self.deleted or _finds_unsaved(workspace, verdict))
 
     @property
     def deleted(self) -> list[AbsPath]:
@@ -336,7 +335,8 @@ class ProjectCheck:
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
         wanted = workspace.config.feedback.severities
         # Nobody knows yet what is new in these: they count as not checked, and follow.
-        late = {path for path, change in changes.items() if search.is_comparable and _has_findings(change, wanted)}
+        unknown = [path for path, change in changes.items() if _has_findings(change, wanted)]
+        late = {path for path in unknown if search.is_comparable(workspace, verdicts[path])}
         search.found |= {path: one for path, one in verdicts.items() if path not in late}
         search.changes |= {path: one for path, one in changes.items() if path not in late}
         return [path for path, change in changes.items() if _introduced(change)]
@@ -399,10 +399,12 @@ class ProjectCheck:
         for path in unknown.keys() & search.said.keys():
             server, account = search.said[path]
             changes[path] = since_said(account, unknown.pop(path).diagnostics, server)
-        if unknown and search.deleted:
-            judged_by_import = {path: _without(workspace, one, search.deleted) for path, one in unknown.items()}
+        blind = {path: one for path, one in unknown.items() if search.deleted and not _finds_unsaved(workspace, one)}
+        if blind:
+            judged_by_import = {path: _without(workspace, one, search.deleted) for path, one in blind.items()}
             # Where no import tells, nobody knows.
-            return changes | {path: change for path, change in judged_by_import.items() if change.introduced}
+            changes |= {path: change for path, change in judged_by_import.items() if change.introduced}
+            unknown = {path: one for path, one in unknown.items() if path not in blind}
         if not unknown or None in before.values():
             return changes
         # Judge these files once more, with the texts that the edited ones had.
@@ -433,6 +435,10 @@ class ProjectCheck:
 
 def _texts_before(edits: Sequence[EditedText]) -> dict[AbsPath, str | None]:
     return {edit.path: edit.before for edit in edits}
+
+
+def _finds_unsaved(workspace: Workspace, verdict: FileVerdict) -> bool:
+    return all(workspace.specs[one.server].imports.finds_unsaved for one in verdict.outcomes)
 
 
 def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:

@@ -6,8 +6,8 @@ from pilotfish.feedback.conversation import Conversation, Standing
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, in_either
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.service.conversations.news import note_judged, without_told
-from pilotfish.service.diagnostics.broken_files import BrokenFiles
 from pilotfish.service.diagnostics.edit_feedback import Judged
+from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import FileVerdict
 from support.values.findings import diagnostic
 from support.values.limits import LLXPRT

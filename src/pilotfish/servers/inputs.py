@@ -74,6 +74,7 @@ class InputEvidence:
         """`sources` are the extensions of its sources."""
         # A section of a manifest counts in the root alone: every package below has a manifest of its own.
         self._names = frozenset(name for name in inputs.steering if "#" not in name)
+        self._reloads = frozenset(inputs.reloads)
         self._root = root
         self._libraries = _read_of_packages(inputs, sources)
         self._late_outside = inputs.late_libraries
@@ -89,6 +90,8 @@ class InputEvidence:
         """By folder: the names, perhaps with a star, that sources mention there."""
         self._overlooked: set[AbsPath] = set()
         """Sources that mention more than is looked at."""
+        self.steering: frozenset[str] = frozenset()
+        """The files that configure it, in its root and above, and those that they name."""
         self.is_cut = False
         """Its configuration names more files than are looked at."""
         self._made_at = time.time_ns()
@@ -101,6 +104,17 @@ class InputEvidence:
         if self.changed is None:
             self.changed = next((path for path, seen in self._seen.items() if _differs(path, seen)), None)
         return self.changed is None
+
+    def configures(self, path: AbsPath) -> bool:
+        """Whether a file says how the server judges all others."""
+        name = os.path.basename(path)
+        return path in self.steering or self._steers(name) or (name in self._reloads and is_inside(path, self._root))
+
+    def rewritten(self) -> AbsPath | None:
+        """A file that configures it and has another content than when it started; None: it was none, or has come."""
+        seen = None if self.holds() or self.changed is None else self._seen.get(self.changed)
+        is_other = seen is not None and seen.digest is not None and self.changed in self.steering
+        return AbsPath(self.changed) if is_other and self.changed is not None else None
 
     def note(self, path: AbsPath, change: Change = Change.CHANGED, *, is_open: bool = False) -> None:
         """A file that is watched has changed: one that steers the server in a folder below counts, too.
@@ -196,13 +210,14 @@ def input_evidence(
     `packages` are the folders with the packages of the Python environment, `sources` the extensions of its sources.
     """
     steering = _Steering(inputs, root)
-    digests = dict(steering.digests())
+    digests = own = dict(steering.digests())
     for folder in package_folders(inputs, root, workspace, packages):
         is_node = inputs.environment is Environment.NODE
-        digests |= _node_packages(folder) if is_node else {folder: lambda folder=folder: _listing(folder)}
+        digests = digests | (_node_packages(folder) if is_node else {folder: lambda folder=folder: _listing(folder)})
     if not digests and not inputs.by_time and not inputs.own_watchers:
         return None
     found = InputEvidence(digests, root, inputs, sources)
+    found.steering = frozenset(own)
     found.is_cut = steering.is_cut
     return found
 

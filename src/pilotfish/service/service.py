@@ -57,7 +57,6 @@ from pilotfish.service.diagnostics.edit_feedback import EditFeedback
 from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.ledgers import Ledgers
-from pilotfish.service.diagnostics.likely_files import LikelyFiles
 from pilotfish.service.diagnostics.missing_packages import explanations
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.preparation import Preparation, Prepared
@@ -68,6 +67,7 @@ from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.server_affected import ServerAffected
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
+from pilotfish.service.likely_files import LikelyFiles
 from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles

@@ -421,7 +421,8 @@ class Conversations:
 
         What other events edit at this time is left to them.
         """
-        found = {path: change for path, change in record.written.all().items() if workspace.serves(path)}
+        matters, written = self._edit_feedback.settings.configures, record.written.all().items()
+        found = {path: change for path, change in written if workspace.serves(path) or matters(path)}
         others = [path for path in found if self._is_edited(path) and path not in without]
         for path in (*without, *others):
             found.pop(path, None)

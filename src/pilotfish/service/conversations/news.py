@@ -111,11 +111,18 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
         state.introduced.pop(path, None)
         if missing:
             state.owe_others(path, judged.first.get(path), call=call)
+    _owe_settings(state, judged, call)
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
             state.judged(verdict.path, checked_text(verdict), judged.others.changes[verdict.path], edited=False)
     for path in compared(judged.others.changes):
         state.settle(path, Fate.JUDGED)
+
+
+def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:
+    """What a change of settings broke follows, whoever judges such files."""
+    for path in judged.settings if not judged.others.complete else ():
+        state.owe_others(path, judged.first.get(path), call=call)
 
 
 def command_groups(judged: Judged, form: Form, wanted: Iterable[Severity]) -> list[Group]:

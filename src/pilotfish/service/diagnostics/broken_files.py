@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import anyio
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.feedback.conversation import still_there, with_late
@@ -23,6 +22,7 @@ from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import words_of
 from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, affecting
 from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
 from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -57,35 +57,6 @@ Checking = Callable[[AbsPath, Patience], Awaitable[Sequence[FileVerdict]]]
 """Checks one file as it is on disk."""
 
 
-class BrokenFiles(Struct, frozen=True):
-    """What was found in other files. `complete`: every file that may be affected is known and was checked."""
-
-    verdicts: tuple[FileVerdict, ...] = ()
-    changes: Mapping[AbsPath, Comparison] = field(default_factory=dict[AbsPath, Comparison])
-    candidates: int = 0
-    complete: bool = True
-    whole: bool = False
-    """The servers were asked about their whole projects: all that they say of these is known."""
-    uncompared: int = 0
-    """Of the verdicts, those of which nobody knows what earlier edits broke."""
-    unjudged: tuple[FileVerdict, ...] = ()
-    """Files that no server can judge, however long one waits."""
-    settled: bool = True
-    """Whether nothing more can be known later."""
-
-    @property
-    def unchecked(self) -> int:
-        return self.candidates - len(self.verdicts) + self.uncompared
-
-
-class KnownFindings(Struct, frozen=True):
-    """What a conversation knows of other files."""
-
-    untold: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
-    """What was found late and has not been told."""
-    told: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
-
-
 class _Search:
     """One run: the files that wait for their check, and what was found so far."""
 
@@ -96,8 +67,11 @@ class _Search:
         world: int,
         heard: KnownFindings | None = None,
         since: Sequence[EditedText] = (),
+        settings: Collection[AbsPath] = (),
     ) -> None:
         self.edits = edits
+        self.settings = settings
+        """Files that were changed with these and configure servers."""
         self.changes_since = [edits, *([since] if since and since != edits else [])]
         """The edits, and what they are together with earlier ones whose effect is not known yet."""
         self.world = world
@@ -134,7 +108,8 @@ class _Search:
 
     def is_comparable(self, workspace: Workspace, verdict: FileVerdict) -> bool:
         """Whether the texts before the edits are all known and can be shown: then a longer look tells what is new."""
-        return None not in self.before.values() and (not self.deleted or _finds_unsaved(workspace, verdict))
+        is_shown = None not in self.before.values() and not self.settings
+        return is_shown and (not self.deleted or _finds_unsaved(workspace, verdict))
 
     @property
     def deleted(self) -> list[AbsPath]:
@@ -222,6 +197,22 @@ class ProjectCheck:
         if search.is_sound and not search.whole:
             for edits in search.changes_since:
                 self._states.explain(_texts_before(edits), search.candidates, search.world)
+        return search.result()
+
+    async def judge_again(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        files: Sequence[AbsPath],
+        settings: Collection[AbsPath],
+        edits: Sequence[EditedText],
+        deadline: float,
+    ) -> BrokenFiles:
+        """What a change of `settings` broke in these files; `edits` were made with it."""
+        search = _Search(edits, deadline, self._states.world, settings=settings)
+        search.whole = False
+        search.add(workspace, Affected(tuple(files), complete=True))
+        await self._judge_waiting(client, workspace, search)
         return search.result()
 
     async def _said_affected(
@@ -388,7 +379,8 @@ class ProjectCheck:
         judged: Mapping[AbsPath, FileVerdict],
     ) -> dict[AbsPath, Comparison]:
         """The same with the texts before some edits."""
-        changes = {path: delta(self._states.before(one, before), _state(one)) for path, one in judged.items()}
+        earlier = {path: self._states.before(one, before, search.settings) for path, one in judged.items()}
+        changes = {path: delta(earlier[path], _state(one)) for path, one in judged.items()}
         wanted = workspace.config.feedback.severities
         unknown = {
             path: judged[path]
@@ -405,7 +397,7 @@ class ProjectCheck:
             # Where no import tells, nobody knows.
             changes |= {path: change for path, change in judged_by_import.items() if change.introduced}
             unknown = {path: one for path, one in unknown.items() if path not in blind}
-        if not unknown or None in before.values():
+        if not unknown or None in before.values() or search.settings:
             return changes
         # Judge these files once more, with the texts that the edited ones had.
         texts = {path: text for path, text in before.items() if text is not None}

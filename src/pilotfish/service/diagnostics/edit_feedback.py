@@ -23,10 +23,12 @@ from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
+from pilotfish.service.changed_settings import ChangedSettings
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.diagnostics.broken_files import BrokenFiles, KnownFindings, ProjectCheck
+from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
 from pilotfish.service.diagnostics.missing_packages import SortedChange, explanations, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner, ProposalTime, ProposedFiles
@@ -94,6 +96,8 @@ class Judged(Struct, frozen=True):
     """Edited files with a fresh verdict, of which it is not known in time what is new. Nothing is told of them yet."""
     first: Mapping[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The texts with which the search for other files began."""
+    settings: tuple[AbsPath, ...] = ()
+    """Of all that was changed, what configures servers."""
     signatures: tuple[tuple[str, str], ...] = ()
     """What the edit changed that other files may call; only where something was found in them."""
 
@@ -111,6 +115,8 @@ class _Edit(Struct, frozen=True):
     """Files that are gone, with their last texts."""
     moved: Mapping[AbsPath, tuple[AbsPath, str]]
     """Of files that are new here: what they were before, under another name or before they were deleted."""
+    settings: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
+    """Of all that was changed, what configures servers and was there before, with what it was."""
 
 
 class EditFeedback:
@@ -122,6 +128,7 @@ class EditFeedback:
         self._proposal_runner = proposal_runner
         self._project = project
         self._notices = Notices()
+        self.settings = ChangedSettings(runner, states)
 
     async def judge(
         self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, scope: Scope | None = None
@@ -131,7 +138,7 @@ class EditFeedback:
         Raises `Unavailable` after `"lsp": false`.
         """
         scope = scope or Scope()
-        world = self._states.world
+        world, rewritten = self._states.world, self.settings.rewritten()
         checked = await self._runner.run(client, workspace, touch.paths, given=scope.given, patience=scope.patience)
         self._notices.answered(client, checked)
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
@@ -140,6 +147,8 @@ class EditFeedback:
             return Judged(checked, {}, limits)
         said = _said(workspace, touch) | {one.path: one.text for one in checked if one.path in scope.settled}
         edit = await self._edit_of(workspace, checked, {**scope.carried, **said}, scope.gone)
+        changed, known = [_real(workspace, one.path) for one in checked], {**scope.unfinished, **said}
+        edit = replace(edit, settings=await self.settings.old_texts(workspace, changed, known, rewritten))
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
         seconds = (scope.patience and scope.patience.later) or _wait(workspace)
         changes, late = await self._compare_twice(client, workspace, edit, earlier, limits, seconds, scope.told)
@@ -152,6 +161,7 @@ class EditFeedback:
         if scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
             others = await self._others(client, workspace, edit, first, deadline, scope)
+            first |= edit.settings
         signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
         return Judged(
             edit.verdicts,
@@ -164,6 +174,7 @@ class EditFeedback:
             # A verdict that is not final is owed anyway.
             uncompared=frozenset(one.path for one in edit.verdicts if one.is_final and one.path in late),
             first=first,
+            settings=tuple(edit.settings),
             signatures=signatures,
         )
 
@@ -181,7 +192,14 @@ class EditFeedback:
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
         heard = KnownFindings(scope.untold, scope.told)
-        return await self._project.run(client, workspace, edits, deadline, heard, since) if edits else BrokenFiles()
+        found = await self._project.run(client, workspace, edits, deadline, heard, since) if edits else BrokenFiles()
+        if edit.settings:
+            own = [one for one in since if one.path not in edit.settings]
+            files = self.settings.judged_by(edit.settings)
+            found = found.joined(
+                await self._project.judge_again(client, workspace, files, edit.settings, own, deadline)
+            )
+        return found
 
     async def _compare_twice(
         self,
@@ -280,7 +298,8 @@ class EditFeedback:
 
     def _known_before(self, verdict: FileVerdict, edit: _Edit) -> CheckedText | None:
         if verdict.path not in edit.moved:
-            return self._states.before(verdict, edit.before)
+            own = {path: text for path, text in edit.before.items() if path not in edit.settings}
+            return self._states.before(verdict, own, edit.settings)
         path, text = edit.moved[verdict.path]
         return self._states.before(replace(verdict, path=path), {**edit.before, path: text})
 

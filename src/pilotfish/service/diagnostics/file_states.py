@@ -44,6 +44,9 @@ file that nobody has read."""
 PROSE = (".md", ".rst", ".txt", ".adoc")
 """No server that judges code reads these."""
 
+CACHE = "/.cache/"
+"""Where servers write themselves what they have learned, as clangd does: that is no change of what they judge."""
+
 Judges = tuple[tuple[str, float], ...]
 """The processes that judge a file: which server, and when it was started."""
 
@@ -109,9 +112,13 @@ class FileStates:
             if one.change is Change.CREATED and one.path not in self._files:
                 # Whoever asks what it had before learns that there was no such file.
                 self._put(one.path, KnownState(self.world, ""))
-        self._next(scope_of(root), frozenset(one.path for one in changes))
-        if all(one.path.endswith(PROSE) for one in changes):
+        unread = frozenset(one.path for one in changes if one.path.endswith(PROSE) or CACHE in f"{one.path}/")
+        read = frozenset(one.path for one in changes) - unread
+        if unread:
+            self._next(scope_of(root), unread)
             self._changes[-1].affected = frozenset()
+        if read:
+            self._next(scope_of(root), read)
         for one in changes[:MAX_NOTED]:
             if one.change is Change.DELETED:
                 self._put(one.path, KnownState(self.world, ""))
@@ -255,18 +262,26 @@ class FileStates:
             state = KnownState(world, verdict.text, verdict.outcomes, verdict.diagnostics, self.world)
             self._put(verdict.path, state)
 
-    def before(self, now: FileVerdict, own: Mapping[AbsPath, str | None]) -> CheckedText | None:
+    def before(
+        self, now: FileVerdict, own: Mapping[AbsPath, str | None], settings: Collection[AbsPath] = ()
+    ) -> CheckedText | None:
         """The state of a file in the world that differs from the present one by the edits alone; None: not known.
 
-        `own`: the texts before these edits.
+        `own`: the texts before these edits. `settings`: files that were changed with them and for which servers are
+        started anew: then another process may have judged the state before.
         """
         text, judges = own.get(now.path, now.text), judges_of(now.outcomes)
+        names = [server for server, _ in judges] if settings else None
+        allowed = {*own, now.path, *settings}
         if text == "" and now.path in own:
             return NO_FILE
         for state in reversed(self._files.get(now.path, ())):
-            if state.text == text and state.outcomes and state.judges == judges:
+            is_same = state.judges == judges or (names is not None and [one for one, _ in state.judges] == names)
+            if state.text == text and state.outcomes and is_same:
                 changed = None if self._is_of_two(now.path, state) else self.changed_since(state.world, now.path)
-                if changed is not None and changed <= own.keys() | {now.path} and self._fits(state.world, own, now):
+                if changed is None or not changed <= allowed or not self._fits(state.world, own, now):
+                    continue
+                if not settings or state.judges != judges or not changed.isdisjoint(settings):
                     self._files.move_to_end(now.path)
                     return state.checked
         return None
@@ -304,6 +319,11 @@ class FileStates:
         if judged and judged[-1].text == verdict.text and judged[-1].listed == verdict.diagnostics:
             judged.pop()
         return judged[-1].checked if judged else None
+
+    def judged_by(self, server: str, root: AbsPath) -> list[AbsPath]:
+        """The files below a root that a server has judged, the last ones that were used first."""
+        found = [path for path in reversed(self._files) if is_inside(path, root) and self.knows(path)]
+        return [path for path in found if any(server == one for state in self._files[path] for one, _ in state.judges)]
 
     def knows(self, path: AbsPath) -> bool:
         return any(one.outcomes for one in self._files.get(path, ()))

@@ -191,10 +191,14 @@ class CheckRunner:
         given = await side_by_side(one, tuple(texts.items()))
         return {path: found for path, found in zip(orders, given, strict=True) if found is not None}
 
+    def sessions(self) -> list[tuple[Key, Session]]:
+        """The servers that run and can be asked."""
+        return [(key, one.session) for key, one in self._pool.entries().items() if one.session and one.usable]
+
     def processes(self) -> frozenset[tuple[str, float]]:
-        """The servers that run and can be asked, each with its start time."""
-        entries = self._pool.entries().items()
-        return frozenset((key.server, one.session.started_at) for key, one in entries if one.session and one.usable)
+        """The same, each with its start time, without those that are started anew before they judge anything."""
+        known = [(key, one) for key, one in self.sessions() if one.inputs is None or one.inputs.holds()]
+        return frozenset((key.server, one.started_at) for key, one in known)
 
     def roots(self) -> frozenset[AbsPath]:
         """Of all servers that run."""

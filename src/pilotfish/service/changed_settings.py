@@ -1,0 +1,65 @@
+"""Changes of the files that configure servers: what these broke, in files that were judged before (DIAG-11).
+
+Such a change may affect every file of a server, which is started anew for it. What a file was under the old settings
+can only be known from before: of one that nobody has judged by then, nothing is told. Nor is anything told where the
+settings are new, such as the first database of compilers: what comes to light then was wrong all the time.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.runner import CheckRunner
+from pilotfish.service.diagnostics.texts_before import text_before
+from pilotfish.service.workspace import Workspace
+
+MAX_FILES = 200
+"""That are judged again after a change of settings, those that were used last."""
+
+REWRITTEN = "(what it was is not known)"
+"""In the place of the old text of a file that nobody has seen."""
+
+
+class ChangedSettings:
+    def __init__(self, runner: CheckRunner, states: FileStates) -> None:
+        self._runner = runner
+        self._states = states
+
+    def configures(self, path: AbsPath) -> bool:
+        """Whether a server that runs goes by this file."""
+        return bool(self._configured_by(path))
+
+    def judged_by(self, changed: Iterable[AbsPath]) -> list[AbsPath]:
+        """The files that were judged by the servers that these files configure."""
+        servers = sorted({one for path in changed for one in self._configured_by(path)})
+        return list(dict.fromkeys(file for one in servers for file in self._states.judged_by(*one)))[:MAX_FILES]
+
+    def rewritten(self) -> frozenset[AbsPath]:
+        """Those that were there when servers started, and are another now."""
+        found = [one.inputs.rewritten() for _, one in self._runner.sessions() if one.inputs is not None]
+        return frozenset(path for path in found if path is not None)
+
+    async def old_texts(
+        self,
+        workspace: Workspace,
+        changed: Iterable[AbsPath],
+        said: Mapping[AbsPath, str],
+        rewritten: Collection[AbsPath],
+    ) -> dict[AbsPath, str]:
+        """Of these files, those that configure servers and were there before, with what they were.
+
+        `rewritten`: what servers knew to be another, before they were started anew for it.
+        """
+        found = dict[AbsPath, str]()
+        for path in changed:
+            if path in rewritten or self.configures(path):
+                known = said.get(path)
+                text = known if known is not None else await text_before(self._states, workspace, path, "")
+                text = text or (REWRITTEN if path in rewritten else None)
+                found |= {path: text} if text else {}
+        return found
+
+    def _configured_by(self, path: AbsPath) -> frozenset[tuple[str, AbsPath]]:
+        """The servers, each with its root."""
+        sessions = self._runner.sessions()
+        return frozenset((key.server, key.root) for key, one in sessions if one.inputs and one.inputs.configures(path))

@@ -1,0 +1,110 @@
+"""What a change of the files that configure a server broke is told: of files that were judged before (DIAG-11)."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pilotfish.api.questions import Moment, Touch
+from support.files.repositories import commit_everything, run_git
+from support.services.real import RealService, only, real_service
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11"), pytest.mark.proves("DIAG-15")]
+
+LOOSE, STRICT = '{"typeCheckingMode": "off"}\n', '{"typeCheckingMode": "standard"}\n'
+PYTHON = {
+    "pyproject.toml": "[project]\nname = 'x'\nversion = '1'\n",
+    "pyrightconfig.json": LOOSE,
+    "lib.py": "import os\n\n\ndef one():\n    return None if os.sep else 1\n",
+    "user.py": "from lib import one\n\nvalue: int = one()\nolder = 1 +\n",
+}
+"""The last line is wrong whatever the settings say."""
+
+DATABASE = "build/compile_commands.json"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Real processes have no virtual time."""
+    return "asyncio"
+
+
+@asynccontextmanager
+async def project(folder: Path, server: str, files: dict[str, str], read: str) -> AsyncGenerator[RealService]:
+    """A repository with these files, one of which a conversation has read."""
+    timing = {"timing": {"diagnosticsWaitTimeoutMs": 30_000, "firstTouchTimeoutMs": 60_000}}
+    feedback = {"feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"]}}
+    async with real_service(folder, {**only(server), **timing, **feedback}) as ground:
+        for name, text in files.items():
+            (ground.root / name).parent.mkdir(exist_ok=True)
+            ground.write(name, text)
+        commit_everything(ground.root)
+        ground.service.conversations.begin(ground.client)
+        await ground.service.touched(Touch((read,), "read"), ground.client)
+        yield ground
+
+
+async def reach(ground: RealService, kind: str) -> str:
+    moment = Moment("stop") if kind == "stop" else Moment("call")
+    return (await ground.service.reached(moment, ground.client)).text
+
+
+def is_told(text: str) -> bool:
+    """Of the one error that the settings hid, and not of the older one."""
+    assert "Expected expression" not in text
+    return '<diagnostics file="user.py">' in text and "reportAssignmentType" in text
+
+
+async def test_an_edit_of_settings_tells_what_it_broke(tmp_path: Path) -> None:
+    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+        ground.write("pyrightconfig.json", STRICT)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
+        assert is_told((await ground.service.touched(touch, ground.client)).text)
+        assert is_told(await reach(ground, "stop"))
+        ground.write("pyrightconfig.json", LOOSE)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": STRICT})
+        assert (await ground.service.touched(touch, ground.client)).text == ""
+        assert await reach(ground, "stop") == ""
+
+
+async def test_so_does_a_command_that_rewrites_them(tmp_path: Path) -> None:
+    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+        ground.write("pyrightconfig.json", STRICT)
+        assert is_told(await reach(ground, "call"))
+        assert is_told(await reach(ground, "stop"))
+
+
+async def test_settings_that_git_brings_are_nobodys(tmp_path: Path) -> None:
+    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+        run_git(ground.root, "checkout", "-qb", "strict")
+        ground.write("pyrightconfig.json", STRICT)
+        commit_everything(ground.root)
+        run_git(ground.root, "checkout", "-q", "-")
+        assert await reach(ground, "call") == ""
+        run_git(ground.root, "checkout", "-q", "strict")
+        assert await reach(ground, "call") == ""
+        assert await reach(ground, "stop") == ""
+
+
+async def test_what_new_settings_bring_to_light_was_wrong_before(tmp_path: Path) -> None:
+    without = {name: text for name, text in PYTHON.items() if name != "pyrightconfig.json"}
+    hidden = {**without, "pyproject.toml": "[tool.pyright]\ntypeCheckingMode = 'off'\n"}
+    async with project(tmp_path, "basedpyright", hidden, "user.py") as ground:
+        ground.write("pyrightconfig.json", STRICT)
+        assert await reach(ground, "call") == ""
+        assert await reach(ground, "stop") == ""
+
+
+def database(root: Path, *flags: str) -> str:
+    return json.dumps([{"directory": str(root), "file": "main.c", "arguments": ["cc", *flags, "-c", "main.c"]}])
+
+
+async def test_a_database_in_a_folder_of_builds_that_git_ignores(tmp_path: Path) -> None:
+    first = database(tmp_path / "workspace", "-DMAX=3")
+    files = {".gitignore": "build/\n", "main.c": "int numbers[MAX];\n", DATABASE: first}
+    async with project(tmp_path, "clangd", files, "main.c") as ground:
+        ground.write(DATABASE, database(ground.root))
+        assert "undeclared identifier 'MAX'" in await reach(ground, "call")
+        assert "undeclared identifier 'MAX'" in await reach(ground, "stop")

@@ -121,7 +121,7 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
 
 def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:
     """What a change of settings broke follows, whoever judges such files."""
-    for path in judged.settings if not judged.others.complete else ():
+    for path in judged.settings if not judged.others.settled else ():
         state.owe_others(path, judged.first.get(path), call=call)
 
 

@@ -5,11 +5,12 @@ ends when the host does. Without a daemon, it serves in its own process.
 
 The connection of a host outlives the daemon behind it. Many hosts start an MCP server once in a session: when it ends,
 its tools are gone until the next one. So the program that the host started stays when the daemon stops or crashes, and
-connects to a new one with the next message. Nothing is started before that: a daemon that was stopped on purpose stays
-stopped.
+connects to a new one for what is owed, or with the next message. Nothing is started before that: a daemon that was
+stopped on purpose stays stopped.
 
 MCP over standard streams has one JSON message on a line, of which the method and the id are read here. A new daemon is
-introduced to the host with the host's own `initialize`; what the old one still owed is answered with an error.
+introduced to the host with the host's own `initialize`; what the old one still owed it is asked again, once. What may
+write, and may have been done already, is answered with an error.
 """
 
 from __future__ import annotations
@@ -55,14 +56,22 @@ class MessageHead(Struct, frozen=True):
     method: str | None = None
 
 
+class _Params(Struct, frozen=True):
+    arguments: dict[str, object] = {}
+
+
+class _Call(Struct, frozen=True):
+    params: _Params = _Params()
+
+
 class HostRecord:
     """What a host has said as far as a new daemon, or the host itself, must hear of it."""
 
     def __init__(self) -> None:
         self._opening: list[bytes] = []
         """`initialize`, and the notification that follows its answer."""
-        self._owed: dict[Id, None] = {}
-        """Requests without an answer."""
+        self._owed: dict[Id, bytes | None] = {}
+        """Requests without an answer: what is asked again when a daemon is lost; None: not once more."""
         self.half = b""
         """The beginning of a message whose end has not come yet."""
 
@@ -78,7 +87,7 @@ class HostRecord:
             elif message.method == "notifications/initialized":
                 self._opening = [*self._opening[:1], line]
             if message.method is not None and message.id is not None:
-                self._owed[message.id] = None
+                self._owed[message.id] = None if message.method == "initialize" or _may_write(line) else line
 
     def heard(self, line: bytes) -> None:
         """The host was sent this line."""
@@ -87,21 +96,27 @@ class HostRecord:
             self._owed.pop(message.id, None)
 
     def lost_answers(self) -> bytes:
-        """Errors for all that the host waits for, which it then does no more."""
+        """Errors for what is not asked again: the host then waits for it no more."""
         error = {"code": INTERNAL_ERROR, "message": LOST}
-        lines = [msgspec.json.encode({"jsonrpc": "2.0", "id": id_, "error": error}) + b"\n" for id_ in self._owed]
-        self._owed.clear()
-        return b"".join(lines)
+        lost = [id_ for id_, line in self._owed.items() if line is None]
+        self._owed = {id_: line for id_, line in self._owed.items() if line is not None}
+        return b"".join(msgspec.json.encode({"jsonrpc": "2.0", "id": id_, "error": error}) + b"\n" for id_ in lost)
+
+    @property
+    def is_owed(self) -> bool:
+        return bool(self._owed)
 
     async def introduce(self, daemon: WholeLines) -> None:
-        """Say to a new daemon what the host said first; the host has had the answer from the old one."""
+        """Say to a new daemon what the host said first, which the old one has answered, and what it did not answer."""
         if self._opening:
             await daemon.stream.send(self._opening[0] + b"\n")
             wanted = _head(self._opening[0]).id
             while (line := await daemon.next()) and _head(line).id != wanted:
                 pass
             await daemon.stream.send(b"".join(line + b"\n" for line in self._opening[1:]))
-        await daemon.stream.send(self.half)
+        again = [line + b"\n" for line in self._owed.values() if line is not None]
+        self._owed = dict.fromkeys(self._owed)
+        await daemon.stream.send(b"".join([*again, self.half]))
 
 
 class WholeLines:
@@ -146,10 +161,10 @@ class LastingConnection:
                     return
             try:
                 await self._host.send(self._record.lost_answers())
-                first = await self._host.receive()
+                first = b"" if self._record.is_owed else await self._host.receive()
             except (BrokenPipe, Stalled):
                 return
-            if not first:
+            if not first and not self._record.is_owed:
                 return
 
     async def _carry(self, first: bytes, daemon: WholeLines) -> bool:
@@ -197,6 +212,14 @@ def _head(line: bytes) -> MessageHead:
         return msgspec.json.decode(line, type=MessageHead)
     except (msgspec.DecodeError, UnicodeError):
         return MessageHead()
+
+
+def _may_write(line: bytes) -> bool:
+    """Whether a request may change files: those of our tools do so with `apply`."""
+    try:
+        return "apply" in msgspec.json.decode(line, type=_Call).params.arguments
+    except (msgspec.DecodeError, UnicodeError):
+        return True
 
 
 def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:

@@ -56,8 +56,7 @@ async def _show(root: Path, environment: Mapping[str, str]) -> None:
         click.echo("An agent rewrites greeting.py. The result of its edit then carries:\n")
         click.echo(_indented(feedback.text))
         click.echo(f"\n… {milliseconds:.0f} ms after the edit; the answer is {feedback.state}.")
-        if feedback.state is not State.FRESH or "main.py" not in feedback.text:
-            raise ServerFailed(Code.PROTOCOL_ERROR, f"the demo did not see both files break: {feedback}")
+        require_both(feedback)
         feedback, milliseconds = await _after(workspace, root, GREETING)
         verdict = "no errors" if not feedback.text else feedback.text
         click.echo(f"The agent reverts the change: {verdict} ({milliseconds:.0f} ms, {feedback.state}).\n")
@@ -67,6 +66,14 @@ async def _show(root: Path, environment: Mapping[str, str]) -> None:
         for row in workspace.status().rows:
             if row.connected_roots:
                 click.echo(f"  {row.server_id:14} active in {len(row.connected_roots)} root")
+
+
+def require_both(feedback: Feedback) -> None:
+    """Raise `ServerFailed` where the edit was not seen to break both files."""
+    if feedback.state is not State.FRESH or "main.py" not in feedback.text:
+        why = (feedback.reason or "main.py was not reported").rstrip(".")
+        hint = "On a busy machine a server may need longer than an edit waits: try again."
+        raise ServerFailed(Code.PROTOCOL_ERROR, f"The demo did not see both files break: {why}.", hint=hint)
 
 
 async def _warm(workspace: Workspace) -> None:

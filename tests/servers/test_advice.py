@@ -72,6 +72,8 @@ def test_the_install_command_is_for_this_platform_and_what_is_on_it(
         ),
         ("ruby-lsp", "apt", "ruby-ruby-lsp", "apt install ruby-ruby-lsp"),
         ("ruby-lsp", "apt", "ruby", "gem install ruby-lsp (needs gem, which is not installed)"),
+        ("perlnavigator", "apt", "perlnavigator", "apt install perlnavigator"),
+        ("perlnavigator", "apt", "perl", "a download from https://github.com/bscan/PerlNavigator/releases"),
     ],
 )
 def test_apt_is_named_only_where_its_lists_have_the_package(

@@ -2,7 +2,8 @@
 
 Each file is as long as what reads it allows, or longer, and of the kind that takes longest. The service runs in this
 process, with a server that answers at once; a task of the same loop says how late it was ever woken: so late is every
-other client. It prints and does not judge; the table of docs/RELIABILITY.md has what it said.
+other client. It prints and does not judge; the table of docs/RELIABILITY.md has what it said. Of each file the least
+and the most of some runs: what a virtual machine is denied by others counts as its own time, and is not in all of them.
 """
 
 import gc
@@ -25,6 +26,7 @@ from support.services.clean import write
 from support.services.real import only, real_service
 
 TICK_SECONDS = 0.002
+RUNS = 3
 SERVERS = {"basedpyright": ".py", "gopls": ".go", "vtsls": ".ts", "clangd": ".c"}
 """Whose inputs are read; a program of ours stands in for each."""
 SITE = ".venv/lib/python3.11/site-packages"
@@ -160,10 +162,12 @@ def main() -> None:
     for what, files in ((what, files) for rows in HOSTILE.values() for what, files in rows.items()):
         if sys.argv[1:] and not any(word in what for word in sys.argv[1:]):
             continue
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            worst = anyio.run(waited, files, Path(folder).resolve())
+        times = list[float]()
+        for _ in range(RUNS):
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                times.append(anyio.run(waited, files, Path(folder).resolve()) * 1000)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{what:45} {worst * 1000:7.0f} ms {peak:6} MiB at most so far", flush=True)
+        print(f"{what:45} {min(times):5.0f} to {max(times):5.0f} ms {peak:6} MiB at most so far", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Python environments found as data, where each tool makes them; and the stand-in that answers for them."""
 
+import ast
 import json
 import os
 import subprocess
@@ -146,6 +147,26 @@ def test_path_files_add_folders_and_nothing_in_them_is_run(root: Path, tmp_path:
     (site / "evil.pth").write_text(f"import os; os.system('touch {tmp_path}/ran')\n")
     assert folders(found(root, tmp_path)) == [str(site), str(library), str(source)]
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.proves("T43")
+def test_the_table_of_an_editable_install_is_read_once_however_often_it_is_looked_at(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = environment(root / ".venv")
+    (site / "a.pth").write_text("import __editable___a_finder\n")
+    finder = site / "__editable___a_finder.py"
+    read, literal = list[str](), ast.literal_eval
+
+    def counted(table: str) -> object:
+        read.append(table)
+        return literal(table)
+
+    monkeypatch.setattr(ast, "literal_eval", counted)
+    for name in ("one", "two"):
+        finder.write_text(f"MAPPING = {{'a': '{tmp_path / name}/a'}}\n")
+        assert [folders(found(root, tmp_path)) for _ in range(3)] == [[str(site), str(tmp_path / name)]] * 3
+    assert len(read) == 2
 
 
 def test_system_packages_count_where_the_environment_says_so(root: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import cast
 
@@ -42,6 +43,9 @@ and when a server starts, which takes everybody 0.1 ms."""
 MAX_FINDERS, MAX_MAPPINGS = 2 * 1024 * 1024, 32 * 1024
 """Characters of all finders of editable installs, of some 10 KB each, and of the tables in them, of some 100 bytes
 each, which take 0.2 ms for 1 KB: everybody waits."""
+
+MAX_TABLES = 64
+"""That are kept: files that have just changed are looked at for every answer, several times, and say the same."""
 
 MAX_PTH_FILES = 500
 """Of one environment: one for each editable install, and a few of tools."""
@@ -261,12 +265,16 @@ def _added(site: str, tree: ProjectTree) -> Iterator[str]:
                 yield path
 
 
-def _mapped(table: str) -> Iterator[str]:
+@lru_cache(maxsize=MAX_TABLES)
+def _mapped(table: str) -> tuple[str, ...]:
     """The folders that hold the packages of an editable install."""
     try:
         mapping: object = ast.literal_eval(table)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return
-    for name, path in cast("dict[object, object]", mapping).items() if isinstance(mapping, dict) else ():
-        if isinstance(name, str) and isinstance(path, str) and os.path.basename(path).partition(".")[0] == name:
-            yield os.path.dirname(path.replace("\0", ""))
+        return ()
+    entries = cast("dict[object, object]", mapping).items() if isinstance(mapping, dict) else ()
+    return tuple(
+        os.path.dirname(path.replace("\0", ""))
+        for name, path in entries
+        if isinstance(name, str) and isinstance(path, str) and os.path.basename(path).partition(".")[0] == name
+    )

@@ -9,8 +9,9 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from msgspec import Struct
 
@@ -19,7 +20,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
 from pilotfish.servers.environment import TOOLCHAIN_VARIABLES
 from pilotfish.servers.spec import ServerSpec
-from pilotfish.system.ownership import own_home
+from pilotfish.system.ownership import is_private, own_home
 from pilotfish.system.ports import Confinement
 from pilotfish.system.real_path import real_path
 
@@ -165,5 +166,39 @@ def _with_room_for_sockets(folder: str) -> str:
 
 @cache
 def _links() -> TemporaryDirectory[str]:
-    """As long as the process lives: servers that it has started go by these names."""
-    return TemporaryDirectory(prefix="pilotfish-")
+    """As long as the process lives: servers that it has started go by these names. One that was killed left its own."""
+    kin = f"pilotfish-links-{_process_space()}-"
+    _remove_dead(kin)
+    return TemporaryDirectory(prefix=f"{kin}{os.getpid()}-")
+
+
+def _process_space() -> int:
+    """Tells where a process id means this process: containers may share the temporary folder."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _remove_dead(kin: str) -> None:
+    """Remove the links of processes that have ended, as far as they are this user's: anybody may choose such a name."""
+    with suppress(OSError), os.scandir(gettempdir()) as entries:
+        for entry in entries:
+            pid = entry.name.removeprefix(kin).partition("-")[0]
+            is_ours = entry.name.startswith(kin) and entry.is_dir(follow_symlinks=False)
+            if is_ours and pid.isdecimal() and is_private(os.lstat(entry)) and not _lives(int(pid)):
+                for link in os.listdir(entry):
+                    os.unlink(os.path.join(entry, link))
+                os.rmdir(entry)
+
+
+def _lives(pid: int) -> bool:
+    if sys.platform == "win32":
+        return True  # there the call would be a signal
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass  # somebody else's
+    return True

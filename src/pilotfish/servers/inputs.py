@@ -247,6 +247,16 @@ def inputs_of(spec: ServerSpec) -> Inputs:
     return replace(inputs, steering=tuple(marker for marker in spec.root.markers if not marker.endswith(programs)))
 
 
+def at_home(inputs: Inputs, variables: Mapping[str, str], home: str) -> Inputs:
+    """With the files of the user that configure the server, by their whole paths."""
+    config = variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    places = (
+        os.path.join(*((config, name.removeprefix(".config/")) if name.startswith(".config/") else (home, name)))
+        for name in inputs.home
+    )
+    return replace(inputs, steering=(*inputs.steering, *places))
+
+
 def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
     """The folders outside of the root that files of the project name: of headers, or of replaced modules.
 
@@ -295,7 +305,8 @@ class _Steering:
             for found in fnmatch.filter(DiskTree().names(root), file) if "*" in file else (file,):
                 self._sections.setdefault(os.path.join(root, found), []).append(section)
         for folder in ancestors(os.path.dirname(root), os.sep):
-            self._sections |= {os.path.join(folder, name): [""] for name in inputs.above}
+            for file, _, section in (name.partition("#") for name in inputs.above):
+                self._sections.setdefault(os.path.join(folder, file), []).append(section)
 
     def digests(self) -> Iterator[tuple[str, Digest]]:
         waiting, known = list(self._sections), set(self._sections)
@@ -323,10 +334,10 @@ class _Steering:
 
 
 def _content(path: str, sections: Sequence[str]) -> str | None:
-    """Differs when the file, or one of these sections of it, does; None without the file."""
+    """Differs when the file, or one of these sections of it, does; None without the file. A folder is there or not."""
     text = DiskTree().read(path, MAX_BYTES)
     if text is None:
-        return None
+        return "folder" if os.path.isdir(path) else None
     if len(text) >= MAX_BYTES:
         return str(sight(path))
     if "" not in sections and (table := _table(path, text)) is not None:

@@ -272,10 +272,7 @@ class LocalSchemas(CatalogueTable, frozen=True):
 
 
 class Shown(CatalogueTable, frozen=True):
-    """The versions, from the first to the last, that ran nothing of the trap repository (`tests/traps.py`).
-
-    They may run where nobody trusts the workspace: as they are, or restricted where there is a restriction.
-    """
+    """The versions that ran nothing of the trap repository (`tests/traps.py`): as they are, or `restricted`."""
 
     first: Word
     last: Word
@@ -283,6 +280,8 @@ class Shown(CatalogueTable, frozen=True):
     """Whether it is of no use there without a network."""
     confined: bool = False
     """Whether it was shown only where the system holds it to its files: it writes what a project's file names."""
+    own_folder: bool = False
+    """Whether it starts in its own folder: its program searches the current one for libraries."""
     commands: tuple[str, ...] = ()
     """Commands of its code actions that only answer with edits: any other may run the project, as one of gopls does."""
 
@@ -374,6 +373,8 @@ class Inputs(CatalogueTable, frozen=True):
     """Files of the project that name folders with further sources, and the pattern by which: its group is the path."""
     above: Words = ()
     """Files that configure it in each folder above its root, too."""
+    home: Words = ()
+    """Files that configure it below the user's home."""
 
 
 class DerivedWatch(CatalogueTable, frozen=True):

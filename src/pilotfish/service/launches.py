@@ -25,6 +25,7 @@ from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerp
 from pilotfish.servers.inputs import (
     MAX_FILES,
     InputEvidence,
+    at_home,
     input_evidence,
     inputs_of,
     outside_folders,
@@ -142,18 +143,17 @@ class Launches:
         self._require_approved(spec, root)
         ready = self._filled(allowed, root, located)
         environment = self._child_environment({**self._for_servers, **ready.env}, root)
-        held = None
+        held, folder = None, root
         if not self._programs.trusts(root):
-            environment = own_variables(environment, self._state_of(spec, root))
+            own = AbsPath(self._state_of(spec, root))
+            environment = own_variables(environment, own)
+            folder = own if spec.shown is not None and spec.shown.own_folder else root
             held = self._confinement(spec, root, located.path, environment)
         outside, python = outside_folders(spec.inputs, root), self._python_packages(spec, root)
-        inputs = self._inputs(spec, root, python)
-        if inputs is not None and len(outside) > MAX_FILES:
-            inputs.is_cut = True
         return SessionOptions(
             server=spec.id,
             root=root,
-            launch=Launch((located.path, *ready.command[1:]), root, environment, spec.id, held),
+            launch=Launch((located.path, *ready.command[1:]), folder, environment, spec.id, held),
             initialization=dict(ready.initialization) or None,
             settings=dict(ready.settings),
             initialize_seconds=self._config.servers[spec.id].timing.initialize_timeout_ms / 1000,
@@ -170,13 +170,19 @@ class Launches:
             announcements=spec.announcements,
             relay=spec.relay,
             undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
-            inputs=inputs,
+            inputs=self._inputs(spec, root, python, is_cut=len(outside) > MAX_FILES),
         )
 
-    def _inputs(self, spec: ServerSpec, root: AbsPath, python: Iterable[AbsPath]) -> InputEvidence | None:
+    def _inputs(
+        self, spec: ServerSpec, root: AbsPath, python: Iterable[AbsPath], *, is_cut: bool
+    ) -> InputEvidence | None:
         """What the server is about to read besides sources, as it is now."""
         sources = (*spec.files.extensions, *spec.reads)
-        return input_evidence(inputs_of(spec), root, self._config.root, python, sources)
+        inputs = at_home(inputs_of(spec), self._environment, self._environment.get("HOME") or own_home())
+        found = input_evidence(inputs, root, self._config.root, python, sources)
+        if found is not None and is_cut:
+            found.is_cut = True
+        return found
 
     def _python_packages(self, spec: ServerSpec, root: AbsPath) -> tuple[AbsPath, ...]:
         is_python = spec.inputs.environment is Environment.PYTHON

@@ -2,9 +2,10 @@
 
 Each server of `tests/support/proving/rows` is installed below `.tools/servers`, and proven as `support.proving.play`
 says; then it is shown what is told of other files (`support.proving.others`), and it is let loose in a trap repository
-that is not trusted (`support.proving.untrusted`). What holds goes into
-`src/pilotfish/servers/proven.json`, from which `pilotfish servers` and the table of docs/guide/servers.md have it; a
-server whose proof fails is taken out of it, and one that was not run stays.
+that is not trusted (`support.proving.untrusted`), and what it looks up is compared with what the catalogue names
+(`support.proving.lookups`). What holds goes into `src/pilotfish/servers/proven.json`, from which `pilotfish servers`
+and the table of docs/guide/servers.md have it; a server whose proof fails is taken out of it, and one that was not run
+stays.
 Of a server without a row that `pilotfish install` can install, only the trap is shown.
 Ends with 1 when a server did not hold.
 """
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from pilotfish.servers.install import bundles
 from pilotfish.servers.locate import Lookup, ProgramFound, locate
 from pilotfish.servers.proven import FILE, Proof, proofs
 from pilotfish.servers.versions import installed_version
+from support.proving.lookups import look_ups, projects, record, traced
 from support.proving.others import show_others
 from support.proving.play import FreshAndWrong, NotProven, prove
 from support.proving.programs import Installed, installed
@@ -41,6 +43,12 @@ from support.proving.untrusted import untrusted
 from support.servers.real import User
 
 T = TypeVar("T")
+
+Parts = Mapping[str, Any]
+"""Fields of a proof."""
+
+LOOKUPS = frozenset({"lookups"})
+STEPS = LOOKUPS | {"trap", "proof", "others"}
 
 MAX_SECONDS = 240.0
 """For one server: one that needs longer on a project of a few lines is of no use."""
@@ -64,70 +72,65 @@ def main() -> int:
         "--others", action="store_true", help="only show other files, and keep the rest of their proofs"
     )
     parser.add_argument("--trap", action="store_true", help="only let them loose in the trap, and keep their proofs")
+    parser.add_argument("--lookups", action="store_true", help="only trace what they look up, and keep their proofs")
     options = parser.parse_args()
     known = sorted(rows().keys() | (bundles().keys() & load().keys()))
     unknown = set(options.servers) - set(known)
     if unknown:
         parser.error(f"there is no row for {', '.join(sorted(unknown))}, and it cannot be installed")
     servers = options.servers or known
+    steps = frozenset(step for step in STEPS if vars(options).get(step)) or STEPS
     began, failed, wrong = time.monotonic(), list[str](), 0
     for server in servers:
         started = time.monotonic()
-        found = others(server) if options.others else attempt(server, trap_only=options.trap)
-        if isinstance(found, str):
-            said = f"untrusted: {found}"
-        elif isinstance(found, tuple):
-            said = f"other files: {', '.join(found) or 'no case'}"
-        elif isinstance(found, Proof):
+        found = attempt(server, steps)
+        if isinstance(found, Proof):
             found = replace(found, seconds=round(time.monotonic() - started, 1))
             said = f"proven {found.version}; {_summary(found)}"
-        else:
+        elif isinstance(found, BaseException):
             failed.append(server)
             wrong += isinstance(found, FreshAndWrong)
             said = f"NOT PROVEN: {found or type(found).__name__}"
+        else:
+            said = "; ".join(
+                f"{part}: {shown if isinstance(shown, str) else ', '.join(shown) or 'none'}"
+                for part, shown in found.items()
+            )
         if server in rows():
-            write(server, () if options.others and isinstance(found, BaseException) else found)
+            write(server, {} if steps == LOOKUPS and isinstance(found, BaseException) else found)
         print(f"{server:20} {time.monotonic() - started:5.1f} s  {said}", flush=True)
-    proven = (
-        0
-        if options.trap or options.others
-        else len([server for server in servers if server in rows() and server not in failed])
-    )
+    proven = len([server for server in servers if server in rows() and server not in failed and "proof" in steps])
     print(f"{len(servers)} untrusted, {proven} proven, {len(failed)} failed ({', '.join(failed) or 'none'}), "
           f"{wrong} fresh and wrong, {time.monotonic() - began:.0f} s")  # fmt: skip
     return 1 if failed else 0
 
 
-def others(server: str) -> tuple[str, ...] | BaseException:
-    """What is told of other files, or what was in the way."""
-    row = rows().get(server)
-    case = None if row is None else others_of(row)
-    if row is None or case is None:
-        return ()
-    with _problems_caught() as problems, _folder() as base:
-        user = make_user(base, server, installed(server, row.programs), row=row)
-        return anyio.run(_in_time, partial(show_others, row, case, user))
-    return problems[0]
-
-
-def attempt(server: str, *, trap_only: bool = False) -> Proof | str | BaseException:
-    """The proof, or of a server without a row only what it does untrusted, or what was in the way."""
+def attempt(server: str, steps: Collection[str] = STEPS) -> Proof | Parts | BaseException:
+    """The proof, or parts of one, or what was in the way; of a server without a row what it does untrusted."""
     with _problems_caught() as problems:
-        row = rows().get(server)
+        row, parts = rows().get(server), dict[str, Any]()
         there = installed(server, row.programs if row else Programs())
-        with _folder() as base:
-            out = anyio.run(
-                _in_time, partial(untrusted, server, make_user(base, server, there, row=row, trusted=False))
-            )
-        if row is None or trap_only:
-            return out
-        with _folder() as base:
-            proof = anyio.run(
-                _in_time, partial(prove, row, make_user(base, server, there, row=row), _version(server, there))
-            )
-        told = others(server)
-        return told if isinstance(told, BaseException) else replace(proof, untrusted=out, others=told)
+        if "trap" in steps:
+            parts["untrusted"] = _shown(server, there, partial(untrusted, server), trusted=False)
+        if row is None:
+            return parts
+        version = _version(server, there)
+        proof = _shown(server, there, lambda user: prove(row, user, version)) if "proof" in steps else None
+        if "others" in steps:
+            case = others_of(row)
+            parts["others"] = () if case is None else _shown(server, there, partial(show_others, row, case))
+        if "lookups" in steps:
+            found = (_shown(server, there, partial(traced, row, files)) for files in projects(row))
+            record(server, version, look_ups(row, set[str]().union(*found)))
+        return parts if proof is None else replace(proof, **parts)
     return problems[0]
+
+
+def _shown(server: str, there: Installed, show: Callable[[User], Awaitable[T]], *, trusted: bool = True) -> T:
+    """What a step comes to for a user with a folder of their own."""
+    with _folder() as base:
+        user = make_user(base, server, there, row=rows().get(server), trusted=trusted)
+        return anyio.run(_in_time, partial(show, user))
 
 
 @contextmanager
@@ -193,16 +196,12 @@ def _summary(proof: Proof) -> str:
     return f"{proof.freshness}; {reach}; {proof.start_ms} ms; {asked}; untrusted: {proof.untrusted}"
 
 
-def write(server: str, found: Proof | str | tuple[str, ...] | BaseException) -> None:
+def write(server: str, found: Proof | Parts | BaseException) -> None:
     """Put a proof in place of the one before, or a part into it; a failure takes it out."""
     proofs.cache_clear()
     before = proofs().get(server)
-    if isinstance(found, str):
-        proof = before and replace(before, untrusted=found)
-    elif isinstance(found, tuple):
-        proof = before and replace(before, others=found)
-    else:
-        proof = found if isinstance(found, Proof) else None
+    whole = found if isinstance(found, Proof) else None
+    proof = before and replace(before, **found) if isinstance(found, Mapping) else whole
     known = {**proofs(), server: proof}
     table = {name: one for name, one in sorted(known.items()) if one is not None}
     text = json.dumps(msgspec.to_builtins(table), indent=1, ensure_ascii=False)

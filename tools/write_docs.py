@@ -568,14 +568,15 @@ def inputs() -> str:
     rows: dict[tuple[str, ...], list[str]] = {}
     for name, spec in sorted(load().items()):
         rows.setdefault(_input_cells(spec), []).append(name)
-    head = "| server | configuration | installed packages | outside of its root | also |\n|---|---|---|---|---|\n"
+    columns = ("server", "configuration", "installed packages", "outside of its root", "also", "how that is known")
+    head = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n"
     ordered = sorted(rows.items(), key=lambda row: len(row[1]))
     return head + "\n".join(f"| {' | '.join([', '.join(names), *cells])} |" for cells, names in ordered)
 
 
 def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
     known, freshness = inputs_of(spec), spec.freshness
-    anew = "started anew" if spec.inputs.steering else "started anew: the markers of its root"
+    anew = "started anew" if spec.inputs.steering or known.home else "started anew: the markers of its root"
     late = "partial, where the file names such a file" if freshness.late_imports else "covered"
     late = "started anew" if known.late_libraries else late
     restriction = None if spec.restricted is None else spec.restricted.unchecked
@@ -588,11 +589,22 @@ def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
         f"partial, untrusted: `{restriction}`": restriction,
     }
     return (
-        anew if known.steering else "told, and read again" if known.reloads else "none but its documents",
+        anew
+        if known.steering or known.above or known.home
+        else "told, and read again"
+        if known.reloads
+        else "none but its documents",
         "reads none" if known.environment is None else "started anew",
         "watched: folders that its configuration names" if known.folders else late,
         "; ".join(text for text, holds in also.items() if holds),
+        "traced" if spec.id in _traced() else "by its documentation",
     )
+
+
+@cache
+def _traced() -> Mapping[str, Any]:
+    """What each server looked up beside its sources, where that was traced."""
+    return json.loads((TOP / "tests" / "support" / "proving" / "looked_up.json").read_text())
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

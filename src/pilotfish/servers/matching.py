@@ -41,14 +41,15 @@ def fits(pattern: str, path: str) -> bool:
 
 
 def own_files(spec: ServerSpec) -> tuple[WatchRegistration, ...]:
-    """The files that a server serves, and those by which its root is found: it is told of their changes unasked.
+    """The files that a server serves, that configure it or by which its root is found: it is told of them unasked.
 
     Servers that register nothing either watch files themselves, and are told twice, or expect a client that just tells,
     as clients did before there was registration. Either way their last answer may not hold any more.
     """
     rule = spec.files
     names = (*(f"*{extension}" for extension in spec.extensions), *rule.names, *spec.root.markers)
-    return _registrations((*names, *spec.inputs.also_told))
+    steering = (name for name in spec.inputs.steering if "#" not in name)
+    return _registrations(tuple(dict.fromkeys((*names, *spec.inputs.also_told, *steering))))
 
 
 def sources_in(folders: Iterable[str], spec: ServerSpec) -> tuple[WatchRegistration, ...]:

@@ -14,6 +14,7 @@ A row is `rows/SERVER.row.toml`:
     modules = true                              the project has the npm packages of the server as `node_modules`
     symbol = "p"                                what the outline calls the definition, where that is not its name
     except = { rename = "why" }                 a kind of question that it offers, and does not answer rightly
+    harmless = { ".editorconfig" = "why" }      what it looks up and the catalogue need not name; see `lookups`
     programs = { pip = […], debian = { … } }    what it needs besides, or where it comes from; see `programs`
 """
 
@@ -107,6 +108,7 @@ class ProofRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     config: Mapping[str, Any] = {}
     modules: bool = False
     exceptions: Mapping[str, str] = field(name="except", default_factory=dict[str, str])
+    harmless: Mapping[str, str] = {}
     programs: Programs = Programs()
 
     @property

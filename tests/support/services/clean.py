@@ -184,6 +184,9 @@ def repository(root: Path) -> None:
 
 NATIVE = "typescript-native"
 
+HOME = "../home"
+"""Of the user, from the workspace."""
+
 RUST_SOURCE = "RUST_SRC_PATH"
 """The variable that names the source of Rust's standard library."""
 
@@ -208,6 +211,12 @@ PYTHON_CONFIGURATION = {
     "pyrefly": ("pyrefly.toml", "[errors]\nbad-assignment = false\n", "[errors]\nbad-assignment = true\n"),
     "zuban": ("mypy.ini", "[mypy]\ndisable_error_code = assignment\n", "[mypy]\nenable_error_code = assignment\n"),
 }
+PYTHON_ELSEWHERE = {
+    "ty": {"configuration above": "../ty.toml", "configuration at home": f"{HOME}/.config/ty/ty.toml"},
+    "pyrefly": {"configuration above": "../pyrefly.toml", "configuration in .pyrefly.toml": ".pyrefly.toml"},
+    "zuban": {"configuration above": "../mypy.ini", "configuration in .mypy.ini": ".mypy.ini"},
+}
+"""Where else they look for what configures them."""
 OUTSIDE_PYTHON = {
     "basedpyright": {"pyrightconfig.json": '{"extraPaths": ["../lib"]}'},
     "pyright": {"pyrightconfig.json": '{"extraPaths": ["../lib"]}'},
@@ -276,6 +285,17 @@ def python_cases(server: str) -> list[Case]:
         make("few watches", {**using("a.b.c.lib"), "a/b/c/lib.py": FINE}, change=writes("a/b/c/lib.py", BAD),
              watch=watches_for(1)),
     ]  # fmt: skip
+    cases += [
+        make(title, {"main.py": 'x: int = "a"\n', place: off}, change=writes(place, on))
+        for title, place in PYTHON_ELSEWHERE.get(server, {}).items()
+    ]
+    if server == "basedpyright":
+        known = [{"code": "reportAssignmentType", "range": {"startColumn": 9, "endColumn": 12, "lineCount": 1}}]
+        baseline = {".basedpyright/baseline.json": json.dumps({"files": {"./main.py": known}})}
+        cases.append(
+            make("configuration: baseline deleted", {"main.py": 'x: int = "a"\n', **PROJECT, **baseline},
+                 change=deletes(".basedpyright/baseline.json"))
+        )  # fmt: skip
     if "pyright" in server:
         extending = {"pyrightconfig.json": '{"extends": "base/base.json"}', "base/base.json": off}
         cases.append(
@@ -302,7 +322,12 @@ def typescript_cases(server: str) -> list[Case]:
         # The project has this version, or the server does not fit it; the program is the one of `native-preview`.
         make = partial(make, options={"command": ["tsgo", "--lsp", "--stdio"]})
         project["node_modules/typescript/package.json"] = '{"name": "typescript", "version": "7.0.2"}'
+    own = {name: text for name, text in project.items() if name != "tsconfig.json"}
+    # Others look for it below the root alone.
+    above = [make("configuration above", {**null, **own, "../tsconfig.json": loose},
+                  change=writes("../tsconfig.json", strict))] if server == NATIVE else []  # fmt: skip
     return [
+        *above,
         make("same size and time", {"main.ts": "export const x: number = 12345;\n", **project},
              change=in_place("main.ts", 'export const x: number = "123";\n')),
         make("another file", {**using("./lib"), "lib.ts": fine}, change=writes("lib.ts", bad)),
@@ -312,6 +337,10 @@ def typescript_cases(server: str) -> list[Case]:
         make("extended configuration", {**null, **project, "tsconfig.json": '{"extends": "../base/tsconfig.json"}',
                                         "../base/tsconfig.json": loose},
              change=writes("../base/tsconfig.json", strict)),
+        make("package.json, no module any more", {"main.ts": "export const x = await Promise.resolve(1);\n", **project,
+                 "tsconfig.json": '{"compilerOptions": {"module": "node16", "target": "es2022"}}',
+                 "package.json": '{"type": "module"}'},
+             change=writes("package.json", '{"type": "commonjs"}'), error="await"),
         make("generated, ignored", {**using("./gen/api"), "gen/api.ts": fine, ".gitignore": "gen/\n"},
              change=writes("gen/api.ts", bad), prepare=repository),
         make("package upgraded", {**using("pkg"), **installed,
@@ -433,6 +462,10 @@ def go_cases() -> list[Case]:
                                        "go.mod": mod}, change=deletes("t.txt"), error="pattern t.txt"),
         make("configuration", {"main.go": "package main\n\nfunc one[T any](x T) {}\n\nfunc main() { one(1) }\n",
                                "go.mod": mod}, change=writes("go.mod", mod.replace("1.19", "1.17")), error="go1.18"),
+        make("configuration above", {**using("example.com/y", "y"), "../y/go.mod": mod.replace("/x", "/y"),
+                                     "../y/y.go": fine.format("y"),
+                                     "../go.work": "go 1.19\n\nuse (\n\t./workspace\n\t./y\n)\n"},
+             change=writes("../go.work", "go 1.19\n\nuse ./workspace\n"), error="example.com/y"),
         make("cgo, first answer", {"main.go": 'package main\n\n// int one(void) { return 1; }\nimport "C"\n\n'
                                    'func main() { var x int = "a"; println(x, C.one()) }\n', "go.mod": mod},
              change=lambda _root: None, cold=True),
@@ -480,6 +513,9 @@ def c_cases() -> list[Case]:
                           links("compile_commands.json", "out/compile_commands.json"))),
         make(".clangd", {**STEERED, ".clangd": "CompileFlags: {Add: ['-DONE=,1']}\n"},
              change=writes(".clangd", "CompileFlags: {Add: ['-DONE=']}\n")),
+        make("configuration at home", {**STEERED, f"{HOME}/.config/clangd/config.yaml":
+                                       "CompileFlags: {Add: ['-DONE=,1']}\n", "compile_flags.txt": "-xc\n"},
+             change=writes(f"{HOME}/.config/clangd/config.yaml", "CompileFlags: {Add: ['-DONE=']}\n")),
         make(".clangd above", {**STEERED, "compile_flags.txt": "-xc\n",
                                "../.clangd": "CompileFlags: {Add: ['-DONE=,1']}\n"},
              change=writes("../.clangd", "CompileFlags: {Add: ['-DONE=']}\n")),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pilotfish.model import AbsPath, Diagnostic, Position, Range, Severity
@@ -36,7 +36,18 @@ steps = st.one_of(
     st.tuples(st.just("end it")),
     st.tuples(st.just("look"), names),
     st.tuples(st.just("restart")),
+    st.tuples(st.just("explain since"), names, texts),
 )
+
+
+GONE_AND_BACK: list[tuple[Any, ...]] = [
+    ("look", "a"),
+    ("edit", "a", "", False),
+    ("check", "b"),
+    ("somebody writes", "a", "0"),
+    ("explain since", "a", "0"),
+]
+"""Since it was there before nobody is affected, and since it was gone everybody who needs it is."""
 
 
 def path_of(name: str) -> AbsPath:
@@ -110,8 +121,19 @@ class World:
                 self.states.saw(path_of(name), self.texts[name])
             case ("restart",):
                 self.process += 1
+            case ("explain since", name, text):
+                # A file that has the text again that it had affects nobody, whatever was in between.
+                affected = [path_of(other) for other in DEPENDS if name in reach(other) and other != name]
+                unchanged = text == self.texts[name]
+                self.states.explain({path_of(name): text}, [] if unchanged else affected, self.states.world)
             case _:
                 pass
+
+    def look_at_what_stands(self) -> None:
+        for name, text in self.texts.items():
+            now = self.verdict(name)
+            known = self.states.standing(path_of(name), text, (("one", self.process),)) if text else None
+            assert known is None or known.checked.diagnostics == now.diagnostics, name
 
     def end_check(self) -> None:
         if self.under_way is not None:
@@ -138,11 +160,13 @@ def test_the_state_before_an_edit_is_the_right_one_or_none(examples: int) -> Non
 
     @settings(max_examples=examples if examples > 2_000 else GATE, derandomize=examples <= 2_000, deadline=None)
     @given(schedule=st.lists(steps, min_size=1, max_size=25))
+    @example(schedule=GONE_AND_BACK)
     def play(schedule: list[tuple[Any, ...]]) -> None:
         nonlocal used
         world = World()
         for step in schedule:
             world.take(step)
+            world.look_at_what_stands()
         used += world.used
 
     play()

@@ -143,6 +143,16 @@ async def test_so_is_a_file_that_is_gone_and_one_that_is_back(tmp_path: Path) ->
 
 
 @pytest.mark.proves("F95")
+async def test_one_that_is_gone_is_read_again_also_where_it_was_open(tmp_path: Path) -> None:
+    async with ground(tmp_path, LIBRARY) as work:
+        assert await work.errors(LIBRARY) == []
+        before = len(requests(work))
+        (work.root / LIBRARY).unlink()
+        assert await work.errors(MAIN) == ["library.ts is wrong"]
+        assert requests(work)[before:] == ["reloadProjects"]
+
+
+@pytest.mark.proves("F95")
 async def test_of_many_changed_files_all_are_read_again_by_one_request(tmp_path: Path) -> None:
     names = [f"library{number}.ts" for number in range(MAX_REREAD + 1)]
     async with ground(tmp_path, *names) as work:

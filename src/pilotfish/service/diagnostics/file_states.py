@@ -81,11 +81,16 @@ class _Change(Struct):
     paths: frozenset[AbsPath]
     affected: frozenset[AbsPath] | None = None
     """None: nobody knows yet, so any file of the scope."""
+    first: int = 0
+    """The number of the first change that `affected` speaks of, together with all until this one: a file may be as it
+    was before, and others that were judged in between are not."""
 
-    def may_affect(self, path: AbsPath) -> bool:
+    def may_affect(self, path: AbsPath, world: int) -> bool:
+        """Whether it may have changed what a file was in a world before it."""
         if path in self.paths:
             return True
-        return path in self.affected if self.affected is not None else is_inside(path, self.scope)
+        is_known = self.affected is not None and not self.first <= world < self.number
+        return path in (self.affected or ()) if is_known else is_inside(path, self.scope)
 
 
 NO_FILE = CheckedText("", ())
@@ -130,10 +135,11 @@ class FileStates:
     def explain(self, before: Mapping[AbsPath, str | None], affected: Iterable[AbsPath], until: int) -> None:
         """The changes of these files since they had these texts, and until a world, affect at most these others."""
         found, since = frozenset(affected), {path: self._last_with(path, text) for path, text in before.items()}
-        for change in self._since(min(since.values(), default=self.world)):
-            is_known = change.affected is not None or not change.paths or change.number > until
+        own = [one for one in self._since(min(since.values(), default=self.world)) if one.paths & since.keys()]
+        for change in own:
+            is_known = change.affected is not None or change.number > until
             if not is_known and all(path in since and since[path] < change.number for path in change.paths):
-                change.affected = found
+                change.affected, change.first = found, min(own[0].number, change.number)
 
     def _last_with(self, path: AbsPath, text: str | None) -> int:
         """The last world in which a file is known to have had a text; else the one before its last change."""
@@ -147,7 +153,7 @@ class FileStates:
             return None
         found = set[AbsPath]()
         for change in self._since(world):
-            if change.may_affect(path):
+            if change.may_affect(path, world):
                 if not change.paths:
                     return None
                 found |= change.paths
@@ -190,7 +196,7 @@ class FileStates:
         if len(self._changes) == MAX_CHANGES:
             self._forgotten = self._changes[0].number
         self.world += 1
-        self._changes.append(_Change(self.world, scope, paths))
+        self._changes.append(_Change(self.world, scope, paths, first=self.world))
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 
@@ -288,7 +294,8 @@ class FileStates:
 
     def _is_of_two(self, path: AbsPath, state: KnownState) -> bool:
         """Whether something that may affect a file was changed while it was checked."""
-        return any(one.may_affect(path) for one in self._since(state.world) if one.number <= state.until)
+        since = self._since(state.world)
+        return any(one.may_affect(path, state.world) for one in since if one.number <= state.until)
 
     def _fits(self, world: int, own: Mapping[AbsPath, str | None], now: FileVerdict) -> bool:
         """Whether the edited files had the texts before the edits in that world."""

@@ -201,7 +201,9 @@ async def reread(session: Session, changes: Iterable[PathChange]) -> bool:
     on_demand = session.on_demand
     if on_demand is None or on_demand.reread is None:
         return True
-    unopened = [found for found in session.wanted(changes) if not session.documents.is_open(found.path)]
+    is_open = session.documents.is_open
+    # One that is gone is closed after this.
+    unopened = [one for one in session.wanted(changes) if one.change is Change.DELETED or not is_open(one.path)]
     asked = [_asked(on_demand, *one) for one in _rereading(on_demand, unopened)]
     try:
         answers = await session.request_all(COMMAND, asked) if asked else []

@@ -76,6 +76,8 @@ class ServerAffected:
         texts = [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits]
         limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
         about = {"edits": texts, "candidates": candidates, **limits}
+        # A program knows who imports a new file only some time after it was told of that: until then, names tell.
+        unproven = candidates if any(edit.before == "" for edit in edits) else ()
 
         async def work(session: Session) -> ServerAccount | None:
             ledger = self._access.ledgers.of(session)
@@ -86,7 +88,7 @@ class ServerAffected:
                     (said,) = await ask
                     if await ledger.is_as_before(changes):
                         ledger.projects |= {AbsPath(path): project for path, project in said.projects.items()}
-                        return said.ordered(ledger.costs.of)
+                        return replace(said.ordered(ledger.costs.of), unknown=(*said.unknown, *unproven))
             return None
 
         try:

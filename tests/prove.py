@@ -4,8 +4,8 @@ Each server of `tests/support/proving/rows` is installed below `.tools/servers`,
 says; then it is shown what is told of other files (`support.proving.others`), and it is let loose in a trap repository
 that is not trusted (`support.proving.untrusted`), and what it looks up is compared with what the catalogue names
 (`support.proving.lookups`). What holds goes into `src/pilotfish/servers/proven.json`, from which `pilotfish servers`
-and the table of docs/guide/servers.md have it; a server whose proof fails is taken out of it, and one that was not run
-stays.
+and the table of docs/guide/servers.md have it; a server whose proof fails is taken out of it, and one that was not run,
+or cannot be had on this machine, stays.
 Of a server without a row that `pilotfish install` can install, only the trap is shown.
 Ends with 1 when a server did not hold.
 """
@@ -36,7 +36,7 @@ from pilotfish.servers.proven import FILE, Proof, proofs
 from pilotfish.servers.versions import installed_version
 from support.proving.lookups import look_ups, projects, record, traced
 from support.proving.others import show_others
-from support.proving.play import FreshAndWrong, NotProven, prove
+from support.proving.play import MAX_WORDS, FreshAndWrong, NotProven, prove
 from support.proving.programs import Installed, installed
 from support.proving.rows import Programs, ProofRow, others_of, rows
 from support.proving.untrusted import untrusted
@@ -80,13 +80,16 @@ def main() -> int:
         parser.error(f"there is no row for {', '.join(sorted(unknown))}, and it cannot be installed")
     servers = options.servers or known
     steps = frozenset(step for step in STEPS if vars(options).get(step)) or STEPS
-    began, failed, wrong = time.monotonic(), list[str](), 0
+    began, failed, missing, wrong = time.monotonic(), list[str](), list[str](), 0
     for server in servers:
         started = time.monotonic()
         found = attempt(server, steps)
         if isinstance(found, Proof):
             found = replace(found, seconds=round(time.monotonic() - started, 1))
             said = f"proven {found.version}; {_summary(found)}"
+        elif isinstance(found, NotInstalled):
+            missing.append(server)
+            said = f"cannot be had here, what was shown of it stays: {found}"
         elif isinstance(found, BaseException):
             failed.append(server)
             wrong += isinstance(found, FreshAndWrong)
@@ -96,11 +99,13 @@ def main() -> int:
                 f"{part}: {shown if isinstance(shown, str) else ', '.join(shown) or 'none'}"
                 for part, shown in found.items()
             )
-        if server in rows():
+        if server in rows() and server not in missing:
             write(server, {} if steps == LOOKUPS and isinstance(found, BaseException) else found)
         print(f"{server:20} {time.monotonic() - started:5.1f} s  {said}", flush=True)
-    proven = len([server for server in servers if server in rows() and server not in failed and "proof" in steps])
+    held = [server for server in servers if server in rows() and server not in {*failed, *missing}]
+    proven = len(held) if "proof" in steps else 0
     print(f"{len(servers)} untrusted, {proven} proven, {len(failed)} failed ({', '.join(failed) or 'none'}), "
+          f"{len(missing)} not to be had here ({', '.join(missing) or 'none'}), "
           f"{wrong} fresh and wrong, {time.monotonic() - began:.0f} s")  # fmt: skip
     return 1 if failed else 0
 
@@ -109,7 +114,7 @@ def attempt(server: str, steps: Collection[str] = STEPS) -> Proof | Parts | Base
     """The proof, or parts of one, or what was in the way; of a server without a row what it does untrusted."""
     with _problems_caught() as problems:
         row, parts = rows().get(server), dict[str, Any]()
-        there = installed(server, row.programs if row else Programs())
+        there = _installed(server, row)
         if "trap" in steps:
             parts["untrusted"] = _shown(server, there, partial(untrusted, server), trusted=False)
         if row is None:
@@ -126,6 +131,20 @@ def attempt(server: str, steps: Collection[str] = STEPS) -> Proof | Parts | Base
     return problems[0]
 
 
+class NotInstalled(Exception):
+    """It cannot be had on this machine, as where nobody builds it for this kind of processor: that shows nothing."""
+
+
+def _installed(server: str, row: ProofRow | None) -> Installed:
+    try:
+        there = installed(server, row.programs if row else Programs())
+    except (Exception, SystemExit) as problem:
+        raise NotInstalled(" ".join(str(problem).split())[:MAX_WORDS]) from problem
+    if not isinstance(_located(server, there), ProgramFound):
+        raise NotInstalled(f"there is no {load()[server].command[0]} in what was installed")
+    return there
+
+
 def _shown(server: str, there: Installed, show: Callable[[User], Awaitable[T]], *, trusted: bool = True) -> T:
     """What a step comes to for a user with a folder of their own."""
     with _folder() as base:
@@ -139,7 +158,7 @@ def _problems_caught() -> Generator[list[BaseException]]:
     problems = list[BaseException]()
     try:
         yield problems
-    except (NotProven, SystemExit, TimeoutError) as problem:
+    except (NotProven, NotInstalled, SystemExit, TimeoutError) as problem:
         problems.append(problem)
     except Exception as problem:  # noqa: BLE001
         traceback.print_exception(problem)
@@ -183,9 +202,13 @@ def make_user(base: Path, server: str, there: Installed, *, row: ProofRow | None
     return user
 
 
-def _version(server: str, there: Installed) -> str:
+def _located(server: str, there: Installed) -> ProgramFound | object:
     lookup = Lookup((), trusted=False, path=tuple(map(AbsPath, there.path)))
-    located = locate(load()[server].command[0], AbsPath("/"), lookup)
+    return locate(load()[server].command[0], AbsPath("/"), lookup)
+
+
+def _version(server: str, there: Installed) -> str:
+    located = _located(server, there)
     return there.version or (installed_version(load()[server], located) if isinstance(located, ProgramFound) else "")
 
 

@@ -13,6 +13,7 @@ from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import at_home, input_evidence, inputs_of
 from pilotfish.servers.matching import own_files
 from pilotfish.servers.spec import ServerSpec
+from support.proving.rows import rows
 
 pytestmark = pytest.mark.proves("F95", "P7")
 
@@ -76,3 +77,14 @@ def test_the_folder_of_the_users_settings_may_be_another(tmp_path: Path) -> None
     assert evidence.holds()
     written(tmp_path, "x/ty/ty.toml")
     assert not evidence.holds()
+
+
+@pytest.mark.parametrize("server", sorted(rows()))
+def test_no_server_is_started_anew_for_the_document_that_it_judges(server: str, tmp_path: Path) -> None:
+    row, spec, root = rows()[server], load()[server], AbsPath(str(tmp_path))
+    place = written(tmp_path, row.file)
+    evidence = input_evidence(inputs_of(spec), root, root, sources=spec.files.extensions)
+    if evidence is not None:
+        place.write_text(row.broken)
+        evidence.note(AbsPath(str(place)), Change.CHANGED, is_open=True)
+        assert evidence.holds()

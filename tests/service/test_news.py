@@ -2,10 +2,13 @@
 
 import pytest
 
+from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, Standing
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, in_either
+from pilotfish.feedback.text import Form
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.service.conversations.news import note_judged, without_told
+from pilotfish.service.conversations.news import News, note_judged, what_is_left, without_told
+from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.edit_feedback import Judged
 from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import FileVerdict
@@ -43,6 +46,22 @@ def test_what_was_found_late_is_not_lost_where_a_later_check_cannot_compare() ->
     assert list(state.standing(Standing.LATE)) == [PATH]
     note_judged(state, judged(Delta((FIRST,), (SECOND,), ())), 3)
     assert list(state.standing(Standing.LATE)) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (told(FIRST), ["first"]),
+        (Conversation(), ["user.x has errors, and there was no time to tell which of them are new."]),
+    ],
+)
+def test_before_a_stop_nothing_is_said_not_to_be_checked_that_was(known: Conversation, expected: list[str]) -> None:
+    known.owe(PATH, "before\n", call=1)
+    known.changed.add(PATH)
+    news = News(left={PATH: FileVerdict(PATH, TEXT, (Outcome("one", (FIRST,)),))})
+    text, _ = what_is_left(known, news, Form(workspace=AbsPath("/root")), FeedbackSettings(no_verdict="say"), "")
+    assert "was not checked" not in text
+    assert all(words in text for words in expected)
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,8 @@ def what_is_left(
         files += [chosen(path, verdict.text, found)] if found else []
     state.told += len(files)
     notes = _unknown_lines(state, now, form, wanted)
-    notes += _unjudged_lines(state, form) if settings.no_verdict == "say" and agent not in state.unsure else []
+    if settings.no_verdict == "say" and agent not in state.unsure:
+        notes += _unjudged_lines(state, form, now, {file.path for file in files})
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 
@@ -236,15 +237,20 @@ def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Colle
     return lines
 
 
-def _unjudged_lines(state: Conversation, form: Form) -> list[str]:
-    """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean."""
+def _unjudged_lines(state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath]) -> list[str]:
+    """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean.
+
+    `told`: those of which errors are told beside this.
+    """
     lines = list[str]()
     for path, debt in sorted(state.standing(Standing.PENDING).items()):
         name = named(path, form.workspace)
         if debt.edited and debt.before is None and debt.unfinished is not None:
             lines.append(f"Not all files that {name} may have broken could be checked in time.")
-        elif debt.edited:
+        elif debt.edited and path not in now:
             lines.append(f"{name} was not checked: its servers have not answered in time.")
+        elif debt.edited and path not in told and now[path].diagnostics:
+            lines.append(f"{name} has errors, and there was no time to tell which of them are new.")
     return lines
 
 

@@ -88,3 +88,13 @@ def test_no_server_is_started_anew_for_the_document_that_it_judges(server: str, 
         place.write_text(row.broken)
         evidence.note(AbsPath(str(place)), Change.CHANGED, is_open=True)
         assert evidence.holds()
+
+
+def test_a_folder_configures_nobody(tmp_path: Path) -> None:
+    root = AbsPath(str(tmp_path))
+    (tmp_path / "src").mkdir()
+    evidence = input_evidence(inputs_of(load()["basedpyright"]), root, root)
+    assert evidence is not None
+    asked = ("src", "typings", "package/src", "pyrightconfig.json", "package/pyrightconfig.json", "package/lib.py")
+    found = [name for name in asked if evidence.configures(AbsPath(f"{root}/{name}"))]
+    assert found == ["typings", "pyrightconfig.json", "package/pyrightconfig.json"]

@@ -55,6 +55,9 @@ DATA = (".json", ".jsonc", ".toml", ".yaml", ".yml")
 LOCKS = (".package-lock.json", ".modules.yaml", ".yarn-integrity", ".yarn-state.yml")
 """What npm, pnpm and yarn write into `node_modules` at the end of every installation."""
 
+FOLDER = "a folder"
+"""What there is to say of one."""
+
 Digest = Callable[[], str | None]
 
 
@@ -106,9 +109,12 @@ class InputEvidence:
         return self.changed is None
 
     def configures(self, path: AbsPath) -> bool:
-        """Whether a file says how the server judges all others."""
-        name = os.path.basename(path)
-        return path in self.steering or self._steers(name) or (name in self._reloads and is_inside(path, self._root))
+        """Whether a file says how the server judges all others. A folder that counts by being there says nothing."""
+        name, seen = os.path.basename(path), self._seen.get(path)
+        if os.path.isdir(path) or (seen is not None and seen.digest == FOLDER):
+            return False
+        is_named = "." in name and self._steers(name)
+        return path in self.steering or is_named or (name in self._reloads and is_inside(path, self._root))
 
     def rewritten(self) -> AbsPath | None:
         """A file that configures it and has another content than when it started; None: it was none, or has come."""
@@ -337,7 +343,7 @@ def _content(path: str, sections: Sequence[str]) -> str | None:
     """Differs when the file, or one of these sections of it, does; None without the file. A folder is there or not."""
     text = DiskTree().read(path, MAX_BYTES)
     if text is None:
-        return "folder" if os.path.isdir(path) else None
+        return FOLDER if os.path.isdir(path) else None
     if len(text) >= MAX_BYTES:
         return str(sight(path))
     if "" not in sections and (table := _table(path, text)) is not None:

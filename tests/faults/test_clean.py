@@ -101,7 +101,7 @@ NOT_PLAYED: dict[tuple[str, str], str] = {
     **dict.fromkeys(
         (
             (server, "environment")
-            for server in ("angular", "astro", "django", "flow", "marko", "mdx", "pylsp", "robotcode", "stylelint")
+            for server in ("angular", "astro", "django", "flow", "marko", "mdx", "pylsp", "stylelint")
         ),
         "not installed where the matrix was played; started anew as every server that reads packages",
     ),
@@ -110,6 +110,8 @@ NOT_PLAYED: dict[tuple[str, str], str] = {
         "not installed where the matrix was played; started anew as every server that has such files",
     ),
     ("gopls", "emptied"): "played by the cases of its proof (`tests/prove.py`), which delete a file and bring it back",
+    ("astro", "presence"): "played by the cases of its proof, which delete a module and bring it back",
+    ("jdtls", "presence"): "nobody has tried an archive; it is started anew when one comes or goes, as any such server",
     ("buf", "arrivals"): "played by the cases of its proof, which delete a file and bring it back",
     ("jedi", "environment"): "it reports errors of syntax alone",
     ("json", "reloads"): "a marker of its root, of which it reads nothing",

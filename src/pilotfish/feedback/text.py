@@ -198,7 +198,7 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
     for found, following in zip(file.shown, (*file.shown[1:], None), strict=True):
         start = found.diagnostic.range.start
         number = start.line
-        shown = _source(source[number], start.character) if number < len(source) else []
+        shown = _source(source[number], start.character, form) if number < len(source) else []
         room = ERROR_BYTES - len("\n".join(["", *shown]).encode())
         lines.append(_line(found, form, _wording(found, form, role, waits=waits), room=room))
         if following is None or following.diagnostic.range.start.line != number:
@@ -210,13 +210,13 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
     return "\n".join([f'<diagnostics file="{escaped_attribute(path)}">', *lines, "</diagnostics>"])
 
 
-def _source(line: str, column: int) -> list[str]:
+def _source(line: str, column: int, form: Form) -> list[str]:
     """The line of a finding as it is written; of a long one, the part around the place."""
     code = line.strip()
     behind = column - (len(line) - len(line.lstrip())) - SOURCE_BYTES // 2
     if behind > 0 and len(code.encode(errors="replace")) > SOURCE_BYTES:
         code = "…" + code[behind:]
-    shown = _within(code, quoted_code, SOURCE_BYTES)
+    shown = _within(code, unbracketed if form.plain else quoted_code, SOURCE_BYTES)
     return [f"| {shown}"] if shown else []
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pilotfish.api.answers import State
 from pilotfish.api.questions import Moment, Touch
 from support.files.repositories import commit_everything, run_git
 from support.services.real import RealService, only, real_service
@@ -61,7 +62,12 @@ async def test_an_edit_of_settings_tells_what_it_broke(tmp_path: Path) -> None:
     async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
         ground.write("pyrightconfig.json", STRICT)
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
-        assert is_told((await ground.service.touched(touch, ground.client)).text)
+        feedback = await ground.service.touched(touch, ground.client)
+        assert is_told(feedback.text)
+        # What nobody has judged before cannot be compared.
+        assert feedback.others is not None
+        assert feedback.others.complete == "no"
+        assert feedback.state is not State.FRESH
         assert is_told(await reach(ground, "stop"))
         ground.write("pyrightconfig.json", LOOSE)
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": STRICT})
@@ -95,6 +101,10 @@ async def test_what_new_settings_bring_to_light_was_wrong_before(tmp_path: Path)
         ground.write("pyrightconfig.json", STRICT)
         assert await reach(ground, "call") == ""
         assert await reach(ground, "stop") == ""
+        touch = Touch(("pyrightconfig.json",), "write", before={"pyrightconfig.json": ""})
+        feedback = await ground.service.touched(touch, ground.client)
+        assert feedback.others is not None
+        assert (feedback.text, feedback.others.complete) == ("", "no")
 
 
 def database(root: Path, *flags: str) -> str:

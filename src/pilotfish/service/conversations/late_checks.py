@@ -15,8 +15,8 @@ from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.news import checked_text, scope_of, without_told
 from pilotfish.service.conversations.record import ConversationRecord
-from pilotfish.service.diagnostics.broken_files import BrokenFiles
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
+from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession

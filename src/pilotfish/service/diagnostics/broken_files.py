@@ -199,7 +199,7 @@ class ProjectCheck:
                 self._states.explain(_texts_before(edits), search.candidates, search.world)
         return search.result()
 
-    async def judge_again(
+    async def rejudge(
         self,
         client: ClientSession,
         workspace: Workspace,

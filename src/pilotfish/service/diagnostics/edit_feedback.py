@@ -194,11 +194,11 @@ class EditFeedback:
         heard = KnownFindings(scope.untold, scope.told)
         found = await self._project.run(client, workspace, edits, deadline, heard, since) if edits else BrokenFiles()
         if edit.settings:
-            own = [one for one in since if one.path not in edit.settings]
-            files = self.settings.judged_by(edit.settings)
-            found = found.joined(
-                await self._project.judge_again(client, workspace, files, edit.settings, own, deadline)
-            )
+            own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
+            found = found.joined(await self._project.rejudge(client, workspace, files, edit.settings, own, deadline))
+        if edit.settings or any(self.settings.configures(one.path) for one in edit.verdicts):
+            # Of files that nobody has judged under the old settings, nobody will know.
+            found = replace(found, complete=False)
         return found
 
     async def _compare_twice(

@@ -22,6 +22,8 @@ NPM_PACKAGES = ROOT / "tools" / "npm-packages.json"
 NPM_DAY = "2026-11-10"
 """What these packages ask for is taken as it was on this day: else a release of somebody else breaks the set-up."""
 DEBIAN_PACKAGES = ROOT / "tools" / "debian-packages.txt"
+APT_LOCK_SECONDS = 600
+"""An update of the system, or the set-up of another clone, may hold the lock for minutes."""
 HOSTS = ROOT / ".tools" / "hosts"
 EXTRAS = {"demo": "python", "check": "dev,servers", "ray": "ray"}
 OLDEST_PYTHON = (3, 11)
@@ -83,7 +85,8 @@ def debian_packages(wanted: list[str]) -> None:
         return
     say(f"installing from Debian: {' '.join(missing)} (once, about a minute)")
     run(["apt-get", "update", "--quiet"])
-    run(["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *missing])
+    wait = ["-o", f"DPkg::Lock::Timeout={APT_LOCK_SECONDS}"]
+    run(["apt-get", "install", *wait, "--yes", "--quiet", "--no-install-recommends", *missing])
 
 
 def is_installed(package: str) -> bool:

@@ -171,6 +171,7 @@ GO = {
 """With an error that is older than everything here."""
 
 
+@pytest.mark.server("gopls")
 @pytest.mark.proves("DIAG-15")
 @pytest.mark.parametrize(
     ("old", "new", "error"),

@@ -8,7 +8,7 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from support.services.real import real_service
 
-pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
+pytestmark = [pytest.mark.anyio, pytest.mark.server("typescript"), pytest.mark.proves("DIAG-11")]
 
 CONFIG = {
     "lsp": {one: {"disabled": True} for one in ("eslint", "biome", "oxlint", "typos", "vtsls", "deno")},

@@ -52,6 +52,7 @@ def counting(script: Script) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.timeout(480)  # tracing every allocation makes it slow: 30 s of processor time
 @pytest.mark.proves("F87", "P14", "POOL-7")
 async def test_edit_after_edit_of_one_file_leaves_nothing_behind(tmp_path: Path) -> None:
     async with scripted_service(tmp_path, counting) as ground:

@@ -12,6 +12,7 @@ Without a baseline nothing is claimed: the answer is `NoBaseline`, not "all new"
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from msgspec import Struct
@@ -74,12 +75,10 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
     if not old or not new:
         # Nothing to pair, so no line map is needed.
         return Delta(introduced=tuple(new), older=(), fixed=tuple(old))
-    old_lines, new_lines = lines_of(before.text), lines_of(after.text)
-    if before.text != after.text and _code(before.text) == _code(after.text):
-        # Only the layout has changed, and with it the lines: what is the same is at the same place of the code.
+    old_lines, new_lines, lines = _lines_of_both(before.text, after.text)
+    if lines is None:
         signs = _code_signs(old, old_lines), _code_signs(new, new_lines)
     else:
-        lines = line_map(old_lines, new_lines)
         signs = [_old_signs(one, lines, old_lines) for one in old], [_new_signs(one, lines, new_lines) for one in new]
     same_old, same_new = _paired(*signs)
     return Delta(
@@ -87,6 +86,18 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
         older=tuple(new[index] for index in sorted(same_new)),
         fixed=tuple(diagnostic for index, diagnostic in enumerate(old) if index not in same_old),
     )
+
+
+@lru_cache(maxsize=4)
+def _lines_of_both(old: str, new: str) -> tuple[list[str], list[str], LineMap | None]:
+    """Kept, because one edit is compared with the state before it, with what was told, and with what is owed.
+
+    Without a map only the layout has changed, and with it the lines: what is the same is at the same place of the code.
+    """
+    lines = lines_of(old), lines_of(new)
+    if old != new and _code(old) == _code(new):
+        return *lines, None
+    return *lines, line_map(*lines)
 
 
 def in_either(first: Comparison, second: Comparison, told: Collection[Diagnostic] = ()) -> Comparison:

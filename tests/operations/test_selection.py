@@ -77,8 +77,8 @@ def test_servers_that_count_differently_still_find_one_place() -> None:
     text = "🐟 x = 1\n"
     row = ROWS[Operation.DEFINITION]
     readings: dict[str, Reading[ServerResult]] = {
-        "bytes": Reading((FoundLocation(Spot(uri("a.py"), wire(0, 5, 6))),)),
-        "units": Reading((FoundLocation(Spot(uri("a.py"), wire(0, 3, 4))),)),
+        "bytes": Reading((FoundLocation(spots=(Spot(uri("a.py"), wire(0, 5, 6)),)),)),
+        "units": Reading((FoundLocation(spots=(Spot(uri("a.py"), wire(0, 3, 4)),)),)),
     }
     chosen = selected(row, Question(operation=Operation.DEFINITION), readings, WORKSPACE)
     encodings = {"bytes": Encoding.UTF8, "units": Encoding.UTF16}
@@ -218,7 +218,7 @@ def test_places_are_counted_in_code_points_whatever_the_server_counts(
 ) -> None:
     row = ROWS[Operation.DEFINITION]
     readings: dict[str, Reading[ServerResult]] = {
-        "s": Reading((FoundLocation(Spot(uri("a.py"), wire(line, start, end))),))
+        "s": Reading((FoundLocation(spots=(Spot(uri("a.py"), wire(line, start, end)),)),))
     }
     chosen = selected(row, Question(operation=Operation.DEFINITION), readings, WORKSPACE)
     found = resolved(row, chosen, Backdrop(WORKSPACE, {path("a.py"): Text(text)}, {"s": encoding}))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, Spot, View, is_null, is_string, one_or_many
+from pilotfish.operations.results import Reading, ServerResult, View, is_null, is_string, one_or_many
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
 
@@ -24,11 +24,10 @@ ID_DIGITS = 8
 _ID = re.compile(rf"a[0-9a-f]{{{ID_DIGITS}}}")
 
 
-class FoundAction(Struct, frozen=True):
-    """An action as offered; `raw` is what a server wants back to resolve it."""
+class FoundAction(ServerResult, frozen=True):
+    """An action as offered, by its title; `raw` is what a server wants back to resolve it."""
 
     raw: Raw
-    title: str
     kind: str | None = None
     preferred: bool = False
     disabled: str | None = None
@@ -37,17 +36,9 @@ class FoundAction(Struct, frozen=True):
     is_command: bool = False
     """A bare command of the oldest shape: it cannot be resolved."""
 
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return ()
-
-    @property
-    def name(self) -> str:
-        return self.title
-
     def resolved(self, view: View) -> Action:
         """As surfaces see it; its number is given when all servers' actions stand in one list."""
-        return Action(0, self.title, view.server, self.kind, self.preferred, self.disabled)
+        return Action(0, self.name, view.server, self.kind, self.preferred, self.disabled)
 
 
 class Resolve(Struct, frozen=True):
@@ -78,8 +69,8 @@ def joined_actions(offers: Sequence[Sequence[FoundAction]]) -> tuple[FoundAction
     """The actions of several ranges, each as the first range has it that offers it."""
     found: list[FoundAction] = []
     for offered in offers:
-        known = {(one.title, one.kind, one.preferred) for one in found}
-        found += (one for one in offered if (one.title, one.kind, one.preferred) not in known)
+        known = {(one.name, one.kind, one.preferred) for one in found}
+        found += (one for one in offered if (one.name, one.kind, one.preferred) not in known)
     return tuple(found)
 
 
@@ -92,7 +83,7 @@ def read_action(raw: Raw) -> FoundAction | None:
         return None
     return FoundAction(
         raw=raw,
-        title=action.title,
+        name=action.title,
         kind=action.kind,
         preferred=bool(action.is_preferred),
         disabled=None if action.disabled is None else action.disabled.reason or "the server does not say why",
@@ -108,16 +99,16 @@ def next_step(action: FoundAction, *, resolves: bool, commands: Collection[str])
     Raises `Refused` when it cannot be done.
     """
     if action.disabled is not None:
-        raise Refused(Code.UNSUPPORTED, f"the action {action.title!r} is disabled: {action.disabled}")
+        raise Refused(Code.UNSUPPORTED, f"the action {action.name!r} is disabled: {action.disabled}")
     if action.edit is None and not action.is_command and resolves:
         return Resolve(action.raw)
     if action.command is None or action.command.command in commands:
         if action.edit is None and action.command is None:
-            raise Refused(Code.UNSUPPORTED, f"the action {action.title!r} has neither an edit nor a command")
+            raise Refused(Code.UNSUPPORTED, f"the action {action.name!r} has neither an edit nor a command")
         return Perform(action.edit, action.command)
     missing = f"the server does not offer the command {action.command.command!r}"
     if action.edit is None:
-        raise Refused(Code.UNSUPPORTED, f"the action {action.title!r} cannot be done: {missing}")
+        raise Refused(Code.UNSUPPORTED, f"the action {action.name!r} cannot be done: {missing}")
     return Perform(action.edit, None, f"{missing}, so it was left out")
 
 

@@ -6,56 +6,35 @@ the same run goes back as the very bytes that came.
 
 from collections.abc import Callable
 
-from msgspec import Struct, convert
+from msgspec import convert
 from msgspec.structs import asdict, replace
 
 from pilotfish.api.answers import Edge, HierarchyItem, ItemReference
 from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, Spot, View, one_or_many
+from pilotfish.operations.results import Reading, ServerResult, Spot, View, one_or_many
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WireRange
 
 
-class FoundItem(Struct, frozen=True):
+class FoundItem(ServerResult, frozen=True):
     """An item; the spot is its name."""
 
     raw: Raw
     item: WireHierarchyItem
 
-    @property
-    def spot(self) -> Spot:
-        return Spot(self.item.uri, self.item.selection_range)
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
-
-    @property
-    def name(self) -> str:
-        return self.item.name
-
     def resolved(self, view: View) -> HierarchyItem:
         item = replace(convert(self.item, ItemReference, from_attributes=True), server=view.server)
-        return HierarchyItem(**asdict(item), location=view.location(self.spot))
+        return HierarchyItem(**asdict(item), location=view.location(self.spots[0]))
 
 
-class FoundEdge(Struct, frozen=True):
-    """A caller or a callee, and where the calls are written."""
+class FoundEdge(ServerResult, frozen=True):
+    """A caller or a callee; the spots are its name and where the calls are written."""
 
     item: FoundItem
-    calls: tuple[Spot, ...]
     incoming: bool
 
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.item.spot, *self.calls)
-
-    @property
-    def name(self) -> str:
-        return self.item.name
-
     def resolved(self, view: View) -> Edge:
-        item, calls = self.item.resolved(view), tuple(view.location(spot) for spot in self.calls)
+        item, calls = self.item.resolved(view), tuple(view.location(spot) for spot in self.spots[1:])
         return Edge(calls, caller=item) if self.incoming else Edge(calls, callee=item)
 
 
@@ -101,7 +80,7 @@ def _edges(raw: Raw, end_of: Callable[[WireCall], _End], *, incoming: bool) -> R
         skipped += lost
         # Some servers name a call twice when a function is declared twice.
         calls_at = dict.fromkeys(Spot(uri or item.item.uri, one) for one in ranges)
-        found.append(FoundEdge(item, tuple(calls_at), incoming))
+        found.append(FoundEdge(item, incoming, name=item.name, spots=(*item.spots, *calls_at)))
     return Reading(tuple(found), skipped)
 
 
@@ -117,6 +96,7 @@ def _ranges(raw: Raw | UnsetType) -> tuple[tuple[WireRange, ...], int]:
 
 def _item(raw: Raw) -> FoundItem | None:
     try:
-        return FoundItem(raw, decode(raw, WireHierarchyItem))
+        item = decode(raw, WireHierarchyItem)
+        return FoundItem(raw, item, name=item.name, spots=(Spot(item.uri, item.selection_range),))
     except Malformed:
         return None

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from html import unescape
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
@@ -65,22 +65,17 @@ class Spot(Struct, frozen=True):
         return self.path or self.uri, self.range.start.line, self.range.start.character
 
 
-class ServerResult(Protocol):
+class ServerResult(Struct, frozen=True, kw_only=True):
     """One result in a server's units."""
 
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        """The places in it; by the first it is sorted and told apart from others."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What it is called, where it has a name."""
-        ...
+    name: str = ""
+    """What it is called, where it has a name."""
+    spots: tuple[Spot, ...] = ()
+    """The places in it; by the first it is sorted and told apart from others."""
 
     def resolved(self, view: "View") -> Item:
         """The same as surfaces see it."""
-        ...
+        raise NotImplementedError
 
 
 F_co = TypeVar("F_co", bound=ServerResult, covariant=True)
@@ -202,21 +197,11 @@ _path_of = lru_cache(maxsize=4096)(path_of)
 # --- A place ---------------------------------------------------------------------------------------------------------
 
 
-class FoundLocation(Struct, frozen=True):
+class FoundLocation(ServerResult, frozen=True):
     """A place that answers the question."""
 
-    spot: Spot
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
-
-    @property
-    def name(self) -> str:
-        return ""
-
     def resolved(self, view: View) -> Location:
-        return view.location(self.spot)
+        return view.location(self.spots[0])
 
 
 def read_locations(raw: Raw, _asked: RequestContext) -> Reading[FoundLocation]:
@@ -227,7 +212,7 @@ def read_locations(raw: Raw, _asked: RequestContext) -> Reading[FoundLocation]:
     items = one_or_many(raw, WirePlace)
     spots = [spot for spot in map(_spot, items.items) if spot is not None]
     skipped = items.skipped + len(items.items) - len(spots)
-    return Reading(tuple(FoundLocation(spot) for spot in spots), skipped)
+    return Reading(tuple(FoundLocation(spots=(spot,)) for spot in spots), skipped)
 
 
 def _spot(place: WirePlace) -> Spot | None:
@@ -242,22 +227,13 @@ def _spot(place: WirePlace) -> Spot | None:
 # --- Words about a place ---------------------------------------------------------------------------------------------
 
 
-class FoundHover(Struct, frozen=True):
-    """One server's words; the spot is what they are about, if it says so."""
+class FoundHover(ServerResult, frozen=True):
+    """One server's words, which are its name; the spot is what they are about, if it says so."""
 
     contents: tuple[str, ...]
-    spot: Spot | None
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return () if self.spot is None else (self.spot,)
-
-    @property
-    def name(self) -> str:
-        return "\n".join(self.contents)
 
     def resolved(self, view: View) -> Hover:
-        return Hover(self.contents, None if self.spot is None else view.extent(self.spot))
+        return Hover(self.contents, view.extent(self.spots[0]) if self.spots else None)
 
 
 def read_hover(raw: Raw, asked: RequestContext) -> Reading[FoundHover]:
@@ -266,7 +242,8 @@ def read_hover(raw: Raw, asked: RequestContext) -> Reading[FoundHover]:
     contents = () if hover is None else tuple(map(unescaped, texts_of(hover.contents)))
     if hover is None or not contents:
         return Reading()
-    return Reading((FoundHover(contents, None if hover.range is None else Spot(asked.document, hover.range)),))
+    spots = () if hover.range is None else (Spot(asked.document, hover.range),)
+    return Reading((FoundHover(contents, name="\n".join(contents), spots=spots),))
 
 
 def unescaped(markdown: str) -> str:
@@ -285,18 +262,10 @@ def joined(hovers: tuple[Hover, ...]) -> Hover | None:
 # --- Signatures of a call --------------------------------------------------------------------------------------------
 
 
-class FoundSignature(Struct, frozen=True):
+class FoundSignature(ServerResult, frozen=True):
     """A signature; it has no place of its own."""
 
     signature: Signature
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return ()
-
-    @property
-    def name(self) -> str:
-        return self.signature.label
 
     def resolved(self, view: View) -> Signature:  # noqa: ARG002 -- part of `ServerResult`; there is no place to look at
         return self.signature
@@ -310,7 +279,7 @@ def read_signatures(raw: Raw, _asked: RequestContext) -> Reading[FoundSignature]
     items = decode_items(help_.signatures, WireSignature)
     active = help_.active_signature or 0
     found = [_read_signature(item, help_, active=number == active) for number, item in enumerate(items.items)]
-    return Reading(tuple(FoundSignature(signature) for signature in found), items.skipped)
+    return Reading(tuple(FoundSignature(signature, name=signature.label) for signature in found), items.skipped)
 
 
 def _read_signature(item: WireSignature, help_: WireSignatureHelp, *, active: bool) -> Signature:

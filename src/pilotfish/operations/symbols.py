@@ -11,7 +11,6 @@ text is not at hand, the place is where the declaration starts.
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from pilotfish.api.answers import Symbol
@@ -49,12 +48,10 @@ def kind_word(kind: int) -> str:
     return KINDS[kind] if 0 <= kind < len(KINDS) else KINDS[0]
 
 
-class FoundSymbol(Struct, frozen=True):
-    """A symbol; `spot` is its name if `named`, else its whole declaration, or its file where even that is not known."""
+class FoundSymbol(ServerResult, frozen=True):
+    """A symbol; its spot is its name if `named`, else its whole declaration, or else its file."""
 
-    name: str
     kind: int
-    spot: Spot
     named: bool
     body: WireRange | None
     detail: str | None = None
@@ -62,13 +59,10 @@ class FoundSymbol(Struct, frozen=True):
     depth: int = 0
     deprecated: bool = False
 
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        return (self.spot,)
-
     def resolved(self, view: View) -> Symbol:
-        at = view.location(self.spot, self._name_in(view))
-        first, last = (None, None) if self.body is None else view.lines(self.spot, self.body)
+        spot = self.spots[0]
+        at = view.location(spot, self._name_in(view, spot))
+        first, last = (None, None) if self.body is None else view.lines(spot, self.body)
         return Symbol(
             **asdict(at),
             name=self.name,
@@ -81,11 +75,11 @@ class FoundSymbol(Struct, frozen=True):
             deprecated=self.deprecated,
         )
 
-    def _name_in(self, view: View) -> Range | None:
-        text = view.text(self.spot)
+    def _name_in(self, view: View, spot: Spot) -> Range | None:
+        text = view.text(spot)
         if self.named or text is None:
             return None
-        body = Range(Position(0, 0), text.end) if self.body is None else view.place(self.spot)
+        body = Range(Position(0, 0), text.end) if self.body is None else view.place(spot)
         return first_occurrence(text, bare_name(self.name), body)
 
 
@@ -152,7 +146,7 @@ def _symbol(
     return FoundSymbol(
         name=item.name or ANONYMOUS,
         kind=item.kind,
-        spot=spot,
+        spots=(spot,),
         named=named,
         body=body,
         detail=item.detail or None,

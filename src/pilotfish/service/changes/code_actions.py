@@ -41,9 +41,7 @@ class _Named(Struct, frozen=True):
     number: int
 
     def among(self, found: tuple[FoundAction, ...]) -> FoundAction:
-        alike = [
-            one for one in found if (one.title, one.kind, one.preferred) == (self.title, self.kind, self.preferred)
-        ]
+        alike = [one for one in found if (one.name, one.kind, one.preferred) == (self.title, self.kind, self.preferred)]
         if self.number >= len(alike):
             raise Refused(Code.STALE, f"the action {self.title!r} is no longer offered", hint="List the actions again.")
         return alike[self.number]
@@ -111,7 +109,7 @@ async def _resolve(session: Session, subject: Subject, action: FoundAction) -> P
     if isinstance(step, Resolve):
         resolved = read_action(await session.request("codeAction/resolve", step.action, about=subject.path))
         if resolved is None:
-            raise ServerFailed(Code.PROTOCOL_ERROR, f"{session.server} resolved {action.title!r} to no action")
+            raise ServerFailed(Code.PROTOCOL_ERROR, f"{session.server} resolved {action.name!r} to no action")
         step = next_step(resolved, resolves=False, commands=commands)
     if isinstance(step, Resolve):
         raise Bug("an action was to be resolved twice")

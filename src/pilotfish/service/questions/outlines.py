@@ -72,7 +72,8 @@ async def without_locals(
 def _may_be_local(found: ServerResult, workspace: AbsPath) -> bool:
     if not isinstance(found, FoundSymbol) or found.container is None or kind_word(found.kind) not in _VARIABLES:
         return False
-    return found.spot.path is not None and is_inside(found.spot.path, workspace)
+    path = found.spots[0].path
+    return path is not None and is_inside(path, workspace)
 
 
 def _is_local(found: ServerResult, known: Mapping[str, Sequence[Symbol]]) -> bool:

@@ -9,8 +9,10 @@ import anyio
 import pytest
 
 from pilotfish.api.answers import Feedback, State
-from pilotfish.api.questions import Moment
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Unavailable
+from pilotfish.service.conversations import conversations
+from pilotfish.service.conversations.news import scope_of
 from pilotfish.service.diagnostics.check import no_verdict
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict
@@ -34,10 +36,12 @@ def config(**feedback: Any) -> dict[str, Any]:
     return {"lsp": {"one": server}, "feedback": {**ALL_KINDS["feedback"], **feedback}}
 
 
-async def edited(ground: Ground, name: str, text: str, **more: Any) -> Feedback:
-    before = (ground.root / name).read_text()
+async def edited(
+    ground: Ground, name: str, text: str, kind: Any = "edit", *, seconds: float | None = None, **more: Any
+) -> Feedback:
+    touch = Touch((name,), kind, before={name: (ground.root / name).read_text()}, **more)
     ground.write(name, text)
-    return await ground.touched(name, before={name: before}, **more)
+    return await ground.service.touched(touch, ground.client, seconds=seconds)
 
 
 @pytest.mark.parametrize("kind", ["edit", "write", "patch"])
@@ -109,6 +113,31 @@ async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(
         # Of what is not finished nothing is said: it follows if it is broken (FMT-10).
         assert "not checked" not in feedback.text
         assert "1 of 2 possibly affected files were not checked" in (feedback.reason or "")
+
+
+@pytest.mark.proves("DIAG-5")
+async def test_other_files_have_the_time_of_a_first_use_while_a_server_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(scope_of.__kwdefaults__ or {}, "others_seconds", 0.0)
+    settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 1, "firstTouchTimeoutMs": 60_000}}
+    async with service_on(tmp_path, {"one": linker}, settings) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        feedback = await edited(ground, "lib.rb", "def sum\n")
+    assert (told(feedback), feedback.state) == ({"a.rb": ["no total"]}, State.FRESH)
+
+
+@pytest.mark.proves("DIAG-4")
+async def test_where_no_time_is_left_for_other_files_the_edited_one_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "LAST_SECONDS", 60.0)
+    async with service_on(tmp_path, {"one": linker}, config()) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        feedback = await edited(ground, "lib.rb", "def sum\nuse nothing\n", seconds=50.0)
+    assert (told(feedback), feedback.state) == ({"lib.rb": ["no nothing"]}, State.PARTIAL)
 
 
 async def test_what_was_told_is_not_told_again_while_the_other_files_are_awaited(tmp_path: Path) -> None:

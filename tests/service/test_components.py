@@ -130,3 +130,20 @@ async def test_an_element_is_asked_about_where_its_name_stands(tmp_path: Path) -
         question = Question(operation=Operation.DEFINITION, symbol="Counter")
         answer = await ground.service.ask(question, ground.client)
     assert [one.path for one in answer.data or ()] == ["Counter.svelte"]
+
+
+@pytest.mark.proves("DIAG-11")
+async def test_the_server_of_components_starts_with_that_of_the_main_language(tmp_path: Path) -> None:
+    async with service(tmp_path, **OWN, **SVELTE) as ground:
+        for name in ("price.ts", "cost.ts", "App.svelte"):
+            ground.write(name, FILES.get(name, ""))
+        await ground.service.warm_up(ground.client)
+        assert set(ground.started) == {"toy", "svelte"}
+
+
+@pytest.mark.proves("DIAG-11")
+async def test_no_server_of_components_starts_where_there_are_none(tmp_path: Path) -> None:
+    async with service(tmp_path, **OWN, **SVELTE) as ground:
+        ground.write("price.ts", FILES["price.ts"])
+        await ground.service.warm_up(ground.client)
+        assert set(ground.started) == {"toy"}

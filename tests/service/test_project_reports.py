@@ -16,6 +16,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Why
 from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.service.diagnostics.runner import CheckRunner
 from pilotfish.system.clock import WallClock
 from support.servers.complaining import complaining
 from support.servers.linker import linker, told, used
@@ -85,8 +86,10 @@ async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_li
 
 @pytest.mark.proves("C92")
 async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_its_project(
-    tmp_path: Path, server: str
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # It has been there for a while.
+    monkeypatch.setattr(CheckRunner, "seconds_of_loading", lambda *_: 0.0)
     end, silent = WAYS[server], False
     scenario = partial(linker, judges_all=True, holds_back=lambda: silent)
     async with service_on(tmp_path, {server: scenario}, config(server), clock=WallClock()) as ground:

@@ -187,11 +187,11 @@ def admission(
             return _room(key, slots, limits, sizes or {})
 
 
-def has_room_to_spare(slots: Mapping[Key, Slot], limits: Limits) -> bool:
-    """Whether a server may be started that nobody has asked for yet: without stopping another one for it."""
+def room_to_spare(slots: Mapping[Key, Slot], limits: Limits) -> int:
+    """How many servers may be started that nobody has asked for yet: without stopping another one for them."""
     alive = [slot for slot in slots.values() if isinstance(slot, Starting | Running | Stopping)]
     in_all = sum(slot.memory_mib or 0.0 for slot in alive if isinstance(slot, Running))
-    return len(alive) < limits.servers and (limits.memory_mib is None or in_all < limits.memory_mib)
+    return limits.servers - len(alive) if limits.memory_mib is None or in_all < limits.memory_mib else 0
 
 
 def setback(before: Slot | None, failure: Failure, *, healthy: bool, now: float, jitter: float) -> Broken:

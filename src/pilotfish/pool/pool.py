@@ -43,8 +43,8 @@ from pilotfish.pool.plan import (
     Why,
     admission,
     forgettable,
-    has_room_to_spare,
     next_upkeep,
+    room_to_spare,
     upkeep,
 )
 from pilotfish.pool.sidecar import running_sidecar
@@ -252,9 +252,9 @@ class Pool:
             return await self._work(entry, work)
 
     @property
-    def has_room_to_spare(self) -> bool:
-        """Whether a server may be started that nobody has asked for yet."""
-        return has_room_to_spare({key: entry.slot for key, entry in self._entries.items()}, self.limits)
+    def room_to_spare(self) -> int:
+        """How many servers may be started that nobody has asked for yet."""
+        return room_to_spare({key: entry.slot for key, entry in self._entries.items()}, self.limits)
 
     def release(self, lease: str) -> None:
         """A client session has ended: what only it used is stopped after a while."""

@@ -260,9 +260,8 @@ class Service:
                 return
             async with owned_tasks() as tasks:
                 tasks.start_soon(self._unwatched.remember, workspace, began)
-                for path in await self._warm_start.files(workspace):
-                    if self.pool.has_room_to_spare:
-                        await self.touched(Touch((path,), "read"), client)
+                files = await self._warm_start.files(workspace)
+                await self.touched(Touch(files[: max(0, self.pool.room_to_spare)], "read"), client)
 
     async def start_servers(self, client: ClientSession) -> None:
         """Start the same servers for a client that asks questions, whose first one then need not wait for them.
@@ -274,7 +273,7 @@ class Service:
             if not (workspace.config.enabled and workspace.config.navigation_tools):
                 return
             for path in await self._warm_start.files(workspace):
-                if self.pool.has_room_to_spare:
+                if self.pool.room_to_spare > 0:
                     outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
                     await self._questions.answer(outline, client, workspace)
 

@@ -77,6 +77,9 @@ MAX_JUDGED = 100
 LOOK_SECONDS = 1.5
 """What looking for news gets at least, after an edit that has used up its time; servers are warm by then."""
 
+LAST_SECONDS = 1.0
+"""Of the time of an edit, for what follows its search for other files: when the time is over, nothing is told."""
+
 STOP_SECONDS = 5.0
 """For the check before a stop, all in all."""
 
@@ -230,7 +233,8 @@ class Conversations:
                 # What a command did to a file between two edits of a batch belongs to the batch.
                 carried = state.unjudged | ({} if touch.batch == "end" else claimed)
                 judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
-                scope = replace(scope_of(state), given=given, carried=carried, settled=())
+                until = judgement.scope.deadline - LAST_SECONDS
+                scope = replace(scope_of(state), given=given, carried=carried, settled=(), until=until)
                 news.edit = await self._edit_feedback.judge(touch, record.client, workspace, started, scope)
                 known = {*judgement.texts, *compared(news.edit.others.changes)}
                 await self._look(record, workspace, news, known, started)

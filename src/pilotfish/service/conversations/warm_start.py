@@ -1,7 +1,7 @@
 """Which files to open when a conversation begins, so that its first edit meets servers that run.
 
 Of each server that a workspace used last, the file is remembered that it was used for: opening that starts it. In a
-workspace that was never used, a file of the language that has most files stands for it.
+workspace that was never used, a file of the language that has most files stands for it, and one of its components.
 """
 
 import logging
@@ -15,6 +15,7 @@ import msgspec
 
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.component_imports import component_servers
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
@@ -65,8 +66,7 @@ class WarmStart:
             return ()
         known = [path for path in self._files(workspace.root).values() if _is_there(path) and workspace.serves(path)]
         if not known:
-            main = await anyio.to_thread.run_sync(_main_file, workspace)
-            known = [main] if main is not None else []
+            known = await anyio.to_thread.run_sync(_main_files, workspace)
         return tuple(dict.fromkeys(known))
 
     def _files(self, root: AbsPath) -> Mapping[str, AbsPath]:
@@ -89,8 +89,10 @@ def _is_there(path: AbsPath | None) -> bool:
     return path is not None and os.path.isfile(path)
 
 
-def _main_file(workspace: Workspace) -> AbsPath | None:
-    """The first file of the language that has most files and a server. Blocking: for a thread."""
+def _main_files(workspace: Workspace) -> list[AbsPath]:
+    """The first file of the language that has most files and a server, and of components that import such files:
+    these have a server of their own. Blocking: for a thread.
+    """
     firsts: dict[str, AbsPath] = {}
     counts: Counter[str] = Counter()
     for path in islice(files_below(workspace.root), MAX_LISTED):
@@ -98,8 +100,10 @@ def _main_file(workspace: Workspace) -> AbsPath | None:
         if ending and (ending in firsts or workspace.serves(path)):
             firsts.setdefault(ending, path)
             counts[ending] += 1
-    candidates = (firsts[ending] for ending, _ in counts.most_common())
-    return next((path for path in candidates if _has_main_server(workspace, path)), None)
+    main = next((one for one, _ in counts.most_common() if _has_main_server(workspace, firsts[one])), None)
+    beside = component_servers(workspace, [main]) if main is not None else []
+    endings = [main, *(ending for ending in firsts if any(ending in one.files.extensions for one in beside))]
+    return [firsts[ending] for ending in endings if ending is not None]
 
 
 def _has_main_server(workspace: Workspace, path: AbsPath) -> bool:

@@ -8,7 +8,7 @@ edited file had.
 
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 import anyio
 from msgspec.structs import replace
@@ -68,8 +68,11 @@ class _Search:
         heard: KnownFindings | None = None,
         since: Sequence[EditedText] = (),
         settings: Collection[AbsPath] = (),
+        until: float = 0.0,
     ) -> None:
         self.edits = edits
+        self.until = until
+        """How far the deadline may be moved for servers that still load."""
         self.settings = settings
         """Files that were changed with these and configure servers."""
         self.changes_since = [edits, *([since] if since and since != edits else [])]
@@ -173,12 +176,15 @@ class ProjectCheck:
         deadline: float,
         heard: KnownFindings | None = None,
         since: Sequence[EditedText] = (),
+        until: float = 0.0,
     ) -> BrokenFiles:
-        """What these edits broke elsewhere, as far as it can be known by the deadline.
+        """What these edits broke elsewhere, as far as it can be known by the deadline; `until`: while servers load.
 
         `since`: the same files with their texts before the first edit whose effect is not known.
         """
-        broken, search = self._broken_of(client, workspace), _Search(edits, deadline, self._states.world, heard, since)
+        broken = self._broken_of(client, workspace)
+        search = _Search(edits, deadline, self._states.world, heard, since, until=until)
+        self._wait_while_loading(workspace, search, search.before)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             led = await self._led(client, workspace, target, search, broken)
             if led is not None:
@@ -297,6 +303,11 @@ class ProjectCheck:
         self._words.drop(is_meant)
         self._broken.drop(lambda key: is_meant(key[1]))
 
+    def _wait_while_loading(self, workspace: Workspace, search: "_Search", paths: Iterable[AbsPath]) -> None:
+        """Of a server that has just begun, other files are awaited as long as the edited one (DIAG-5)."""
+        loaded = current_time() + self._runner.seconds_of_loading(workspace, paths)
+        search.deadline = max(search.deadline, min(loaded, search.until))
+
     async def _judge_waiting(self, client: ClientSession, workspace: Workspace, search: "_Search") -> list[AbsPath]:
         """Check what waits, the likeliest first, and compare it; returns the files that are worse than before.
 
@@ -304,6 +315,7 @@ class ProjectCheck:
         """
         given = {path: search.given[path] for path in search.waiting if path in search.given}
         search.waiting = deque(path for path in search.waiting if path not in given)
+        self._wait_while_loading(workspace, search, search.waiting)
         worse, size = await self._take(client, workspace, search, given), FIRST_PART
         for verdict in given.values():
             self._states.put(verdict, search.world)
@@ -312,6 +324,9 @@ class ProjectCheck:
             is_known = all(map(self._states.knows, part))
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
             found = search.sift(await self._check(client, workspace, part, until))
+            if current_time() >= until and search.left > COMPARING_SECONDS:
+                # They were cut off for the sake of comparing, which may need less.
+                search.waiting.extend(path for path in part if path not in found and path not in search.unjudged)
             worse += await self._take(client, workspace, search, found)
             size *= 2
         return worse

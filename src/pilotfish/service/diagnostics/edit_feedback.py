@@ -53,6 +53,8 @@ class Scope(Struct, frozen=True):
     """Whether other files are checked, where the configuration has it."""
     others_seconds: float = OTHERS_SECONDS
     """What they get at least."""
+    until: float = 0.0
+    """When an answer must be there that waits for servers which still load."""
     carried: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
     """Texts before changes that were never judged: what is new since then is new, too."""
     unfinished: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
@@ -160,6 +162,7 @@ class EditFeedback:
         others = BrokenFiles()
         if scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
+            deadline = min(deadline, scope.until or deadline)
             others = await self._others(client, workspace, edit, first, deadline, scope)
             first |= edit.settings
         signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
@@ -192,7 +195,9 @@ class EditFeedback:
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
         heard = KnownFindings(scope.untold, scope.told)
-        found = await self._project.run(client, workspace, edits, deadline, heard, since) if edits else BrokenFiles()
+        found = BrokenFiles()
+        if edits:
+            found = await self._project.run(client, workspace, edits, deadline, heard, since, scope.until)
         if edit.settings:
             own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
             found = found.joined(await self._project.rejudge(client, workspace, files, edit.settings, own, deadline))

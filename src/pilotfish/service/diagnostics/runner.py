@@ -1,7 +1,7 @@
 """Checks of files: all files, and all servers of each, at the same time and under one deadline."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -200,6 +200,16 @@ class CheckRunner:
         known = [(key, one) for key, one in self.sessions() if one.inputs is None or one.inputs.holds()]
         return frozenset((key.server, one.started_at) for key, one in known)
 
+    def seconds_of_loading(self, workspace: Workspace, paths: Iterable[AbsPath]) -> float:
+        """What is left of the first use of the servers of such files: one that has just begun still loads."""
+        kinds = {os.path.splitext(path)[1]: path for path in paths}
+        servers = (candidate for path in kinds.values() for candidate in workspace.servers_for(path).servers)
+        return max((self._loading(workspace, candidate) for candidate in servers), default=0.0)
+
+    def _loading(self, workspace: Workspace, candidate: Candidate) -> float:
+        key = self._access.server(workspace, candidate).recipe.key
+        return self._left_of_first(key, workspace.settings(candidate.spec.id).timing)
+
     def roots(self) -> frozenset[AbsPath]:
         """Of all servers that run."""
         return frozenset(key.root for key in self._pool.entries())
@@ -339,12 +349,16 @@ class CheckRunner:
         if entry is not None and (isinstance(entry.slot, Stopping | Rested) or (inputs and not inputs.holds())):
             # It was stopped, or will be, and starts again with the limit of a first use. One that failed has had it.
             self._touched.discard(key)
-        first, later = timing.first_touch_timeout_ms / 1000, timing.diagnostics_wait_timeout_ms / 1000
         if key not in self._touched:
-            return patience.first or first
+            return patience.first or timing.first_touch_timeout_ms / 1000
         # One that has answered a first question may still load what the next one is about.
-        age = first if session is None else current_time() - session.started_at
-        return patience.later or max(later, first - age)
+        return patience.later or max(timing.diagnostics_wait_timeout_ms / 1000, self._left_of_first(key, timing))
+
+    def _left_of_first(self, key: Key, timing: TimingSettings) -> float:
+        entry, first = self._pool.entries().get(key), timing.first_touch_timeout_ms / 1000
+        if entry is not None and entry.session is not None:
+            return first - (current_time() - entry.session.started_at)
+        return 0.0 if key in self._touched else first
 
     def _remember(self, key: Key) -> None:
         if key not in self._touched:

@@ -88,8 +88,10 @@ async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_li
 async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_its_project(
     tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It has been there for a while.
-    monkeypatch.setattr(CheckRunner, "seconds_of_loading", lambda *_: 0.0)
+    def of_an_old_server(*_: object) -> float:
+        return 0.0
+
+    monkeypatch.setattr(CheckRunner, "seconds_of_loading", of_an_old_server)
     end, silent = WAYS[server], False
     scenario = partial(linker, judges_all=True, holds_back=lambda: silent)
     async with service_on(tmp_path, {server: scenario}, config(server), clock=WallClock()) as ground:

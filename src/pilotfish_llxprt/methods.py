@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 import anyio
 from msgspec import Raw
 
-from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, State
+from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, State, severity_of
 from pilotfish.api.status import ServerRow
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Refused
@@ -180,14 +180,6 @@ def _disk_state(path: AbsPath) -> DiskState:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-SEVERITIES: Mapping[str, tuple[str, Severity]] = {
-    "error": ("error", Severity.ERROR),
-    "warning": ("warning", Severity.WARNING),
-    "information": ("info", Severity.INFORMATION),
-    "hint": ("hint", Severity.HINT),
-}
-"""Our word → theirs, and what a configuration calls it."""
-
 STATES: Mapping[str, tuple[str, str | None]] = {
     "connected": ("active", "ok"),
     "spawning": ("starting", "starting"),
@@ -202,7 +194,7 @@ other."""
 
 def file_diagnostics(path: str, found: Iterable[Diagnostic], severities: Collection[Severity]) -> list[JsonObject]:
     """What is wrong with one file, of the severities that count, by line and column."""
-    counting = [one for one in found if SEVERITIES[one.severity][1] in severities]
+    counting = [one for one in found if severity_of(one.severity) in severities]
     return [_diagnostic(path, one) for one in sorted(counting, key=lambda one: (one.line, one.character))]
 
 
@@ -239,7 +231,7 @@ def _diagnostic(path: str, found: Diagnostic) -> JsonObject:
         "line": found.line,
         "column": found.character,
         "character": found.character,
-        "severity": SEVERITIES[found.severity][0],
+        "severity": "info" if found.severity == "information" else found.severity,
         "message": escaped_message(sanitised(found.message, MAX_MESSAGE)),
         **({} if found.code is None else {"code": escaped_message(sanitised(found.code, MAX_NAME))}),
         **({} if found.source is None else {"source": sanitised(found.source, MAX_NAME)}),

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.model import Diagnostic as ModelDiagnostic
-from pilotfish.model import Severity
+from pilotfish.model import Range, Severity
 
 OURSELVES = "pilotfish"
 """The `serverId` of an error that is no server's."""
@@ -56,6 +56,11 @@ class Extent(Api, frozen=True):
     character: int
     end_line: int
     end_character: int
+
+
+def counted_from_one(place: Range) -> tuple[int, int, int, int]:
+    """The fields of an `Extent`."""
+    return place.start.line + 1, place.start.character + 1, place.end.line + 1, place.end.character + 1
 
 
 class Location(Extent, frozen=True, kw_only=True):
@@ -267,10 +272,7 @@ Data = tuple[Item, ...] | Hover | Changes | Exploration | Impact | Mapping[str, 
 def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> Diagnostic:
     """A diagnostic as surfaces see it."""
     return Diagnostic(
-        line=found.range.start.line + 1,
-        character=found.range.start.character + 1,
-        end_line=found.range.end.line + 1,
-        end_character=found.range.end.character + 1,
+        *counted_from_one(found.range),
         severity=severity_word(found.severity),
         message=found.message,
         server=found.server,
@@ -287,6 +289,10 @@ SEVERITIES: tuple[SeverityWord, ...] = get_args(SeverityWord)
 
 def severity_word(severity: Severity) -> SeverityWord:
     return SEVERITIES[severity - 1]
+
+
+def severity_of(word: str) -> Severity:
+    return Severity(SEVERITIES.index(word) + 1)
 
 
 # --- Questions ----------------------------------------------------------------------------------------------------
@@ -446,7 +452,7 @@ def at_least(answer: "DiagnosticsAnswer", severity: str | None) -> "DiagnosticsA
     """The same answer, with diagnostics of this severity and worse ones only; None: all."""
     if severity is None:
         return answer
-    return of_severities(answer, tuple(Severity(rank) for rank in range(1, SEVERITIES.index(severity) + 2)))
+    return of_severities(answer, tuple(Severity(rank) for rank in range(1, severity_of(severity) + 1)))
 
 
 def of_severities(answer: "DiagnosticsAnswer", severities: Collection[Severity]) -> "DiagnosticsAnswer":

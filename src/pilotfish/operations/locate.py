@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
-from pilotfish.api.answers import Location, Symbol
+from pilotfish.api.answers import Location, Symbol, counted_from_one
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.operations.outlines import is_within_function, with_containers
@@ -105,7 +104,9 @@ def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Seque
         declared = {(symbol.line, symbol.character) for symbol in symbols if names_of(symbol.name)[-1] == word}
         ranges = _only(ranges, lambda range_: _is_qualified(range_, text, name.parts[:-1]))
         ranges = _only(ranges, lambda range_: (line, range_.start.character + 1) in declared)
-    return _chosen(said, name.index, [(str(Name(name.parts)), _location(range_, path)) for range_ in ranges])
+    return _chosen(
+        said, name.index, [(str(Name(name.parts)), Location(*counted_from_one(one), path=path)) for one in ranges]
+    )
 
 
 def mentions(text: Text, name: Name) -> list[Position]:
@@ -136,7 +137,7 @@ def assigned_members(text: Text, path: str, name: Name, symbols: Sequence[Symbol
         match = pattern.match(text.line(line))
         if match is not None and line + 1 not in listed:
             place = Range(Position(line, match.start(1)), Position(line, match.end(1)))
-            found.append(Symbol(**asdict(_location(place, path)), name=name.parts[-1], kind="property"))
+            found.append(Symbol(*counted_from_one(place), path=path, name=name.parts[-1], kind="property"))
     return found
 
 
@@ -271,17 +272,6 @@ def _is_qualified(range_: Range, text: Text, outer: tuple[str, ...]) -> bool:
     """Whether the rest of the name stands before it: `Class.` of `Class.method`."""
     before = text.line(range_.start.line)[: range_.start.character]
     return bool(outer) and before.endswith(tuple(outer[-1] + separator for separator in _SEPARATORS))
-
-
-def _location(range_: Range, path: str) -> Location:
-    line = range_.start.line + 1
-    return Location(
-        path=path,
-        line=line,
-        character=range_.start.character + 1,
-        end_line=line,
-        end_character=range_.end.character + 1,
-    )
 
 
 def _nearest(word: str, names: dict[str, str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from pilotfish.api.answers import Extent, Hover, Item, Location, Signature
+from pilotfish.api.answers import Extent, Hover, Item, Location, Signature, counted_from_one
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.paths import is_inside, shown_path
@@ -116,14 +116,11 @@ class View(Struct, frozen=True):
         file = self.file(spot)
         text = file.text
         place = place or self._place(spot.range, text)
-        start, end = place.start, place.end
+        start = place.start
         cell = cell_at(text.string, start.line) if file.is_notebook and text is not None else None
         return Location(
+            *counted_from_one(place),
             path=file.shown,
-            line=start.line + 1,
-            character=start.character + 1,
-            end_line=end.line + 1,
-            end_character=end.character + 1,
             external=file.is_external,
             text=None if text is None else excerpt(text.line(start.line), start.character),
             cell=None if cell is None else cell.number,
@@ -131,13 +128,7 @@ class View(Struct, frozen=True):
         )
 
     def extent(self, spot: Spot) -> Extent:
-        place = self.place(spot)
-        return Extent(
-            line=place.start.line + 1,
-            character=place.start.character + 1,
-            end_line=place.end.line + 1,
-            end_character=place.end.character + 1,
-        )
+        return Extent(*counted_from_one(self.place(spot)))
 
     def place(self, spot: Spot) -> Range:
         """The range in code points, as far as the text is at hand."""

@@ -7,7 +7,6 @@ it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum, auto
 from typing import Any, Literal
 
 import msgspec
@@ -102,16 +101,6 @@ class Request(Struct, frozen=True):
     """Asked first, at the position, when the question brings no item: its first item is the one to ask about."""
 
 
-class ResultOrder(Enum):
-    """How the results of several servers are put into one list."""
-
-    BY_PLACE = auto()
-    """What is in the workspace first, then by file and place."""
-    BY_MATCH = auto()
-    """By how well the name matches the query, then by place."""
-    AS_GIVEN = auto()
-
-
 PAGED = ("limit", "offset")
 """Every list can be continued."""
 
@@ -143,7 +132,9 @@ class OperationRow(Struct, frozen=True):
     is_wide: bool = False
     """Whether its answer needs the whole project: every use, every implementation, every name."""
     cap: int = MAX_RESULTS
-    order: ResultOrder = ResultOrder.BY_PLACE
+    is_sorted: bool = True
+    """By how well the name matches the query if there is one, what is in the workspace first, then by file and place;
+    else results stay as the servers gave them."""
     keep: Callable[[Question, Sequence[ServerResult]], Sequence[ServerResult]] = lambda _question, found: found
     """What of one server's results counts."""
 
@@ -234,7 +225,7 @@ _ROWS = (
         description="Type and documentation of a symbol.",
         advice="Use it instead of opening the defining file.",
         opta="lsp_hover",
-        order=ResultOrder.AS_GIVEN,
+        is_sorted=False,
     ),
     OperationRow(
         Operation.SIGNATURE,
@@ -245,7 +236,7 @@ _ROWS = (
         verb="signature",
         description="Signatures of the call around a position.",
         advice="While writing a call.",
-        order=ResultOrder.AS_GIVEN,
+        is_sorted=False,
         is_listed=False,
     ),
     OperationRow(
@@ -261,7 +252,7 @@ _ROWS = (
         optional=("depth", "kinds", *PAGED),
         cap=MAX_OUTLINE,
         keep=outline,
-        order=ResultOrder.AS_GIVEN,
+        is_sorted=False,
     ),
     OperationRow(
         Operation.WORKSPACE_SYMBOL,
@@ -275,7 +266,6 @@ _ROWS = (
         opta="lsp_symbols",
         optional=("kinds", *PAGED),
         keep=of_kinds,
-        order=ResultOrder.BY_MATCH,
         is_wide=True,
     ),
     OperationRow(
@@ -356,7 +346,6 @@ _ROWS = (
         optional=("apply",),
         opta="lsp_rename",
         writes=True,
-        order=ResultOrder.AS_GIVEN,
         is_wide=True,
     ),
     OperationRow(
@@ -370,7 +359,6 @@ _ROWS = (
         advice="Use it instead of mv.",
         optional=("apply",),
         writes=True,
-        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.CODE_ACTIONS,
@@ -393,7 +381,6 @@ _ROWS = (
         verb="source",
         description="The whole text of a symbol, or of several (a, b).",
         advice="Use it instead of reading a file.",
-        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.EXPLORE,
@@ -404,7 +391,6 @@ _ROWS = (
         verb="explore",
         description="Signature, documentation, text and users of a symbol.",
         advice="Start here in code you do not know.",
-        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.IMPACT,
@@ -415,7 +401,6 @@ _ROWS = (
         verb="impact",
         description="What uncommitted changes, or a symbol, touch: users, errors.",
         advice="Changed symbols, who uses them, what is broken now; use it before you finish.",
-        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.EDIT_SYMBOL,
@@ -429,7 +414,6 @@ _ROWS = (
         required=("edit",),
         optional=("text", "digest", "apply"),
         writes=True,
-        order=ResultOrder.AS_GIVEN,
     ),
 )
 

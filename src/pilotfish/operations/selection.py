@@ -18,7 +18,7 @@ from pilotfish.api.questions import Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
 from pilotfish.operations.results import Reading, ServerResult, View, joined
-from pilotfish.operations.rows import OperationRow, ResultOrder
+from pilotfish.operations.rows import OperationRow
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
@@ -69,8 +69,8 @@ def selected(
         for found in row.keep(question, reading.found):
             distinct.setdefault(_identity(server, found), (server, found))
     ordered = list(distinct.values())
-    if len(ordered) > 1 and row.order is not ResultOrder.AS_GIVEN:
-        ordered.sort(key=lambda pair: _rank(row.order, question, pair[1], workspace))
+    if len(ordered) > 1 and row.is_sorted:
+        ordered.sort(key=lambda pair: _rank(question, pair[1], workspace))
     offset = question.offset or 0
     chosen = tuple(ordered[offset : offset + min(question.limit or row.cap, MAX_LIMIT)])
     places = dict.fromkeys(spot.path for _, found in chosen for spot in found.spots)
@@ -105,13 +105,13 @@ def _identity(server: str, found: ServerResult) -> object:
     return (*(spot.order for spot in spots), found.name) if spots else (server, id(found))
 
 
-def _rank(order: ResultOrder, question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
+def _rank(question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
     if isinstance(found, FoundAction):
         return found.disabled is not None, not found.preferred
     spot = found.spots[0]
     path = spot.path
     external = path is None or not is_inside(path, workspace)
-    match = _match(found.name, question.query or "") if order is ResultOrder.BY_MATCH else 0
+    match = _match(found.name, question.query) if question.query else 0
     return match, external, spot.order
 
 

@@ -13,9 +13,10 @@ import anyio
 import anyio.to_thread
 import click
 
+from pilotfish.api.answers import SEVERITIES, severity_of
 from pilotfish.batch.patches import BadPatch, Judgement, Patch, PatchId, judged_ids, line_of, read_patch
 from pilotfish.errors import Code, Refused
-from pilotfish.model import AbsPath, Severity
+from pilotfish.model import AbsPath
 from pilotfish.servers.environment import search_path
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
 from pilotfish.surfaces.cli.workspace import root_of, root_option
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 20
 """Of a pipe, at once."""
-
-SEVERITIES = ("error", "warning", "information", "hint")
 
 DIFF = (b"diff ", b"--- ", b"Index: ", b"From ")
 """How files begin that hold one patch as git and diff print it."""
@@ -76,8 +75,7 @@ def _settings(workspace: AbsPath, severity: str, *, is_long: bool) -> JudgeSetti
 
     # Never a git that the project brings along.
     path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (workspace,), trusted=False))
-    worst = Severity(SEVERITIES.index(severity) + 1)
-    return JudgeSettings(workspace, worst, git=shutil.which("git", path=path), is_long=is_long)
+    return JudgeSettings(workspace, severity_of(severity), git=shutil.which("git", path=path), is_long=is_long)
 
 
 def _engine(settings: JudgeSettings, engine: str, address: str, jobs: int | None) -> Engine:

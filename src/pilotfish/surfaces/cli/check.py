@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from pilotfish.api.answers import SEVERITIES
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.check_options import FORMATS, SEVERITIES, CheckOptions, check_options
+from pilotfish.surfaces.cli.check_options import FORMATS, CheckOptions, check_options
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, host_option, root_option, with_workspace
 from pilotfish.system.real_path import real_path

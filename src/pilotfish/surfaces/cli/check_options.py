@@ -6,9 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from pilotfish.api.answers import Diagnostic
+from pilotfish.api.answers import SEVERITIES, Diagnostic
 
-SEVERITIES = ("error", "warning", "information", "hint")
 FORMATS = ("text", "json", "sarif", "github")
 
 

@@ -28,6 +28,7 @@ from pilotfish.api.answers import (
     ItemReference,
     Location,
     Symbol,
+    severity_of,
 )
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding, Position, Range
@@ -191,8 +192,6 @@ def _plain(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-SEVERITIES = {"error": 1, "warning": 2, "information": 3, "hint": 4}
-
 VARIABLE = KINDS.index("variable")
 """The kind of a symbol whose own has no number."""
 
@@ -259,7 +258,7 @@ def diagnostics(path: str, found: Iterable[Diagnostic], places: FilePlaces) -> l
         WireDiagnostic(
             places.range(path, one),
             sanitised(one.message, MAX_MESSAGE),
-            SEVERITIES[one.severity],
+            severity_of(one.severity),
             None if one.code is None else sanitised(one.code, MAX_NAME),
             source=sanitised(one.source or one.server, MAX_NAME),
         )

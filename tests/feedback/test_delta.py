@@ -238,6 +238,38 @@ def test_another_number_inside_a_message_may_not() -> None:
 
 
 @pytest.mark.proves("DIAG-8")
+@pytest.mark.parametrize(
+    ("after", "new", "is_older"),
+    [
+        pytest.param(SOURCE, replace(FOO, message="foo needs 2 more"), True, id="in other words"),
+        pytest.param("# new\n" + SOURCE, replace(moved(FOO, lines=1), message="foo needs 2 more"), True, id="lower"),
+        pytest.param(SOURCE, replace(FOO, message="foo needs 2 more", code="count"), False, id="of another rule"),
+        pytest.param(SOURCE, replace(FOO, message="foo needs 2 more", server="lint"), False, id="of another server"),
+        pytest.param(
+            SOURCE, replace(moved(FOO, characters=2), message="foo needs 2 more"), False, id="beside the place"
+        ),
+        pytest.param(
+            SOURCE.replace("foo()", "foo(1)"),
+            replace(FOO, message="foo needs 2 more"),
+            False,
+            id="where its line was written anew",
+        ),
+    ],
+)
+def test_what_was_broken_and_is_broken_by_the_same_rule_at_its_place_is_no_new_error(
+    after: str, new: Diagnostic, *, is_older: bool
+) -> None:
+    answer = delta(CheckedText(SOURCE, (FOO,)), CheckedText(after, (new,)))
+    assert answer == (Delta((), (new,), (), reworded=(new,)) if is_older else Delta((new,), (), (FOO,)))
+
+
+@pytest.mark.proves("DIAG-8")
+def test_beside_an_error_that_stays_a_second_one_of_its_rule_at_its_place_is_new() -> None:
+    second = replace(FOO, message="foo needs 2 more")
+    assert delta(CheckedText(SOURCE, (FOO,)), CheckedText(SOURCE, (FOO, second))) == Delta((second,), (FOO,), ())
+
+
+@pytest.mark.proves("DIAG-8")
 def test_without_a_baseline_nothing_is_claimed() -> None:
     assert delta(None, CheckedText(SOURCE, (BAR, FOO))) == NoBaseline((FOO, BAR))
 

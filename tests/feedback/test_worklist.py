@@ -223,6 +223,17 @@ def test_what_the_conversation_brought_and_was_told_of_is_not_older_than_its_edi
     assert credited(change, brought, only_new=False) == change, "all errors are shown each time"
 
 
+@pytest.mark.parametrize(("brought", "is_told"), [("expected 2 arguments", True), ("not defined", False)])
+def test_what_the_conversation_was_told_of_is_told_again_when_it_says_something_else(
+    brought: str, *, is_told: bool
+) -> None:
+    before = diagnostic(brought, line=4, code="calls" if is_told else "names")
+    now = diagnostic("expected 3 arguments", line=4, code="calls")
+    change = Delta((), (now,), (), reworded=(now,))
+    expected = Delta((now,), (), ()) if is_told else Delta((), (now,), ())
+    assert credited(change, CheckedText("text", (before,)), only_new=True) == expected
+
+
 def test_what_was_found_late_in_other_files_is_on_the_same_list() -> None:
     state, verdicts = Conversation(), dict[AbsPath, FileVerdict]()
     for name in ("b.py", "c.py"):

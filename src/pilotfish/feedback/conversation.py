@@ -10,7 +10,7 @@ ends its turn what it has left, and nothing else.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Self
@@ -188,7 +188,7 @@ class Conversation(Struct):
         if not told or not isinstance(change, Delta):
             return change
         older = tuple(sorted({*change.older, *(one for one in change.introduced if one in told)}, key=place))
-        return Delta(tuple(one for one in change.introduced if one not in told), older, change.fixed)
+        return replace(change, introduced=tuple(one for one in change.introduced if one not in told), older=older)
 
     @property
     def untold(self) -> dict[AbsPath, CheckedText]:
@@ -302,23 +302,28 @@ def still_there(known: CheckedText | None, now: CheckedText) -> tuple[Diagnostic
 def credited(change: Comparison, brought: CheckedText | None, *, only_new: bool) -> Comparison:
     """A change that counts as fixed only what the conversation itself had brought.
 
-    `only_new`: nor is what it brought, and was told of, older than its edits.
+    `only_new`: nor is what it brought, and was told of, older than its edits. What says something else than it was
+    told, is told again.
     """
     if not isinstance(change, Delta):
         return change
-    own = Counter(_sign(one) for one in (brought.diagnostics if brought is not None else ()))
+    known = brought.diagnostics if brought is not None else ()
 
-    def of_own(items: tuple[Diagnostic, ...]) -> list[Diagnostic]:
-        found, left = list[Diagnostic](), own.copy()
+    def of_own(items: tuple[Diagnostic, ...], sign: Callable[[Diagnostic], Hashable] = _sign) -> list[Diagnostic]:
+        found, left = list[Diagnostic](), Counter(map(sign, known))
         for one in items:
-            if left[_sign(one)]:
-                left[_sign(one)] -= 1
+            if left[sign(one)]:
+                left[sign(one)] -= 1
                 found.append(one)
         return found
 
     told = of_own(change.older) if only_new else []
-    older = tuple(one for one in change.older if one not in told)
-    return Delta(change.introduced, older, tuple(of_own(change.fixed)))
+    again = [one for one in of_own(change.reworded, _rule) if one not in told] if only_new else []
+    return Delta(
+        tuple(sorted({*change.introduced, *again}, key=place)) if again else change.introduced,
+        tuple(one for one in change.older if one not in told and one not in again),
+        tuple(of_own(change.fixed)),
+    )
 
 
 def _digest(text: str) -> str:
@@ -329,10 +334,14 @@ def _sign(diagnostic: Diagnostic) -> tuple[str, str | None, str]:
     return lasting_words(diagnostic.message), diagnostic.code, diagnostic.server
 
 
+def _rule(diagnostic: Diagnostic) -> tuple[str | None, str]:
+    return diagnostic.code, diagnostic.server
+
+
 def with_late(change: Comparison, found: CheckedText | None, now: CheckedText) -> Comparison:
     """A change in which what was found late and is still there counts as introduced: it was never told."""
     if not isinstance(change, Delta):
         return change
     late = still_there(found, now)
     introduced = tuple(sorted({*change.introduced, *late}, key=place))
-    return Delta(introduced, tuple(one for one in change.older if one not in late), change.fixed)
+    return replace(change, introduced=introduced, older=tuple(one for one in change.older if one not in late))

@@ -46,11 +46,15 @@ class CheckedText(Struct, frozen=True):
 
 
 class Delta(Struct, frozen=True):
-    """`introduced` and `older` together are all diagnostics after the edit; `fixed` are those that went away."""
+    """`introduced` and `older` together are all diagnostics after the edit; `fixed` are those that went away.
+
+    `reworded`: of what is older, what says something else than before. The place was broken, and still is.
+    """
 
     introduced: tuple[Diagnostic, ...]
     older: tuple[Diagnostic, ...]
     fixed: tuple[Diagnostic, ...]
+    reworded: tuple[Diagnostic, ...] = ()
 
 
 class NoBaseline(Struct, frozen=True):
@@ -80,11 +84,13 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
         signs = _code_signs(old, old_lines), _code_signs(new, new_lines)
     else:
         signs = [_old_signs(one, lines, old_lines) for one in old], [_new_signs(one, lines, new_lines) for one in new]
-    same_old, same_new = _paired(*signs)
+    pairs = _paired(*signs)
+    same_old = set(pairs.values())
     return Delta(
-        introduced=tuple(diagnostic for index, diagnostic in enumerate(new) if index not in same_new),
-        older=tuple(new[index] for index in sorted(same_new)),
+        introduced=tuple(diagnostic for index, diagnostic in enumerate(new) if index not in pairs),
+        older=tuple(new[index] for index in sorted(pairs)),
         fixed=tuple(diagnostic for index, diagnostic in enumerate(old) if index not in same_old),
+        reworded=tuple(new[index] for index in sorted(pairs) if _headline(new[index]) != _headline(old[pairs[index]])),
     )
 
 
@@ -112,6 +118,7 @@ def in_either(first: Comparison, second: Comparison, told: Collection[Diagnostic
         introduced=tuple(sorted(introduced, key=place)),
         older=tuple(one for one in first.older if one not in introduced),
         fixed=second.fixed,
+        reworded=tuple(one for one in first.reworded if one not in introduced),
     )
 
 
@@ -130,20 +137,19 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, Severity, str]:
     return start.line, start.character, diagnostic.severity, diagnostic.message
 
 
-def _paired(old: Sequence[Signs], new: Sequence[Signs]) -> tuple[set[int], set[int]]:
-    """The indices on both sides that are paired, sign by sign, each side in its own order."""
-    same_old: set[int] = set()
-    same_new: set[int] = set()
+def _paired(old: Sequence[Signs], new: Sequence[Signs]) -> dict[int, int]:
+    """The indices of the new ones that are paired, each with that of its old one: sign by sign, in their own order."""
+    pairs: dict[int, int] = {}
     for number in range(max(map(len, old), default=0)):
         waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+        taken = set(pairs.values())
         for index, signs in enumerate(old):
-            if index not in same_old and signs[number] is not None:
+            if index not in taken and signs[number] is not None:
                 waiting[signs[number]].append(index)
         for index, signs in enumerate(new):
-            if index not in same_new and waiting.get(signs[number]):
-                same_old.add(waiting[signs[number]].popleft())
-                same_new.add(index)
-    return same_old, same_new
+            if index not in pairs and waiting.get(signs[number]):
+                pairs[index] = waiting[signs[number]].popleft()
+    return pairs
 
 
 def _old_signs(diagnostic: Diagnostic, lines: LineMap, texts: Sequence[str]) -> Signs:
@@ -167,7 +173,7 @@ def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Seq
     return (
         # The same headline in the same place, of any server: of two servers that agree only one is kept, and not always
         # the same one. What TypeScript explains below it names the member of a union that it has met first.
-        None if line is None else (lasting_words(diagnostic.message.partition("\n")[0]), line, start.character),
+        None if line is None else (_headline(diagnostic), line, start.character),
         None if line is None else (same, line),
         # About the whole file: it stays at the top whatever is inserted there.
         same if start == Position(0, 0) else None,
@@ -175,7 +181,13 @@ def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Seq
         None if gap is None else (same, texts[start.line].strip()),
         # On a changed line.
         None if gap is None else (same, gap),
+        # Broken in the same way at a place that nobody touched, in other words: what it names has changed once more.
+        None if line is None or diagnostic.code is None else (same[1:], line, start.character),
     )
+
+
+def _headline(diagnostic: Diagnostic) -> str:
+    return lasting_words(diagnostic.message.partition("\n")[0])
 
 
 def _code_signs(diagnostics: Sequence[Diagnostic], texts: Sequence[str]) -> list[Signs]:

@@ -18,9 +18,8 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import watch_registrations
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import input_evidence
-from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import Interest
-from pilotfish.system.watching.inotify import open_inotify_watcher
+from pilotfish.system.watching.watcher import open_watcher
 
 
 async def evidence(rounds: int) -> None:
@@ -28,7 +27,7 @@ async def evidence(rounds: int) -> None:
         root = AbsPath(str(Path(folder).resolve()))
         site = lay_out(Path(root))
         everything = watch_registrations({"watchers": [{"globPattern": "**/*"}]})
-        async with open_inotify_watcher(WallClock()) as watcher:
+        async with open_watcher() as watcher:
             await watcher.cover(Interest((root,), tuple(everything)))
             await watcher.drain()
             costs: dict[str, Callable[[], object]] = {"watcher": watcher.drain_now}

@@ -1,51 +1,77 @@
-"""The watcher of systems without inotify. Its events take their time, so tests wait until they have come."""
+"""The watcher of systems without inotify: right when it is asked, and woken by events while nobody asks."""
 
 import shutil
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import anyio
 import pytest
 
-from pilotfish.system.clock import WallClock
-from pilotfish.system.watching import tree
-from pilotfish.system.watching.portable import open_events_watcher
-from support.watching.churn import Churn, Reader, picture
-from support.watching.watched import BOUND_SECONDS, EVERYTHING, Watched, registered
+from pilotfish.system.watching import folder_watcher, portable, tree
+from pilotfish.system.watching.portable import events_watcher
+from support.watching.watched import EVERYTHING, Watched, registered, watched
+from watching.test_inotify import HAPPENINGS, lay_out
 
-pytestmark = [pytest.mark.anyio, pytest.mark.proves("WATCH-1", "WATCH-2")]
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("WATCH-1", "WATCH-2", "PLAT-1")]
 
-
-@asynccontextmanager
-async def watched(root: Path) -> AsyncGenerator[Watched]:
-    with anyio.fail_after(BOUND_SECONDS):
-        async with open_events_watcher(WallClock()) as watcher:
-            made = Watched(root, watcher)
-            await made.cover(*registered(EVERYTHING))
-            yield made
+watched_elsewhere = partial(watched, watcher_of=events_watcher)
 
 
-async def until_believed(changes: Watched, reader: Reader) -> None:
-    """Wait until whoever believes what is told believes what is there."""
-    while True:
-        reader.told(await changes.watcher.drain())
-        if reader.believed == picture(changes.root):
-            return
+@pytest.mark.parametrize(("act", "expected"), HAPPENINGS.values(), ids=HAPPENINGS.keys())
+async def test_it_notices_what_happened_when_it_is_asked(
+    tmp_path: Path, act: Callable[[Path], object], expected: list[str]
+) -> None:
+    root = tmp_path / "root"
+    lay_out(root)
+    async with watched_elsewhere(root, EVERYTHING) as changes:
+        act(root)
+        told = {*await changes.found()}
+        assert {*expected} <= told
+        # What was written so soon before the first look that its time proves nothing counts as changed once more.
+        assert told - {*expected} <= {"changed file", "changed folder/inner/deep"}
+
+
+async def until_told(changes: Watched, expected: str) -> None:
+    while expected not in await changes.found():
         await changes.watcher.wait_for_changes()
 
 
-async def test_what_is_told_leads_to_what_is_there(tmp_path: Path) -> None:
-    root, outside = tmp_path / "root", tmp_path / "outside"
-    root.mkdir()
-    outside.mkdir()
-    churn, reader = Churn(root, outside, seed=1), Reader(root)
-    async with watched(root) as changes:
-        for _ in range(300):
-            churn.step()
-        await until_believed(changes, reader)
-        (root / "last").write_text("last")
-        await until_believed(changes, reader)
+async def test_it_is_woken_while_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_watcher, "POLL_SECONDS", 1_000.0)
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
+        # The first time when the events begin: what was before them has none.
+        await changes.watcher.wait_for_changes()
+        for name in ("one", "two"):
+            (tmp_path / name).touch()
+            await changes.watcher.wait_for_changes()
+            assert f"created {name}" in await changes.found()
+
+
+@pytest.mark.proves("F97")
+async def test_what_it_had_no_time_to_look_at_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay_out(tmp_path)
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
+        monkeypatch.setattr(portable, "SLICE_SECONDS", 0.0)
+        await changes.found()
+        assert changes.health.behind == "there is more to look at than 0 s suffice for"
+        monkeypatch.setattr(portable, "SLICE_SECONDS", 10.0)
+        await changes.found()
+        assert changes.health.behind is None
+        assert changes.health.polled == 3
+
+
+@pytest.mark.proves("F59", "P25")
+async def test_without_events_it_looks_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("no such luck")
+
+    monkeypatch.setattr(portable, "RustNotify", broken)
+    monkeypatch.setattr(folder_watcher, "POLL_SECONDS", 0.01)
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
+        await changes.watcher.wait_for_changes()
+        assert changes.health.degraded == "watching failed: no such luck"
+        (tmp_path / "file").touch()
+        await until_told(changes, "created file")
 
 
 @pytest.mark.proves("WATCH-4", "WATCH-5")
@@ -53,21 +79,17 @@ async def test_what_nobody_asks_for_is_not_told(tmp_path: Path) -> None:
     for folder in ("node_modules/package", "src"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "node_modules" / "package" / "index.js").touch()
-    async with watched(tmp_path) as changes:
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
         await changes.cover(*registered(EVERYTHING), folders=(tmp_path / "node_modules" / "package",))
-        told: set[str] = set()
         (tmp_path / "node_modules" / "other").touch()
         (tmp_path / "node_modules" / "package" / "index.js").write_text("2")
         (tmp_path / "src" / "new").touch()
-        while not {"created src/new", "changed node_modules/package/index.js"} <= told:
-            await changes.watcher.wait_for_changes()
-            told |= {*await changes.found()}
-        assert not any("other" in change for change in told)
+        assert await changes.found() == ["changed node_modules/package/index.js", "created src/new"]
 
 
-async def test_a_root_that_comes_later_is_noticed_when_somebody_asks(tmp_path: Path) -> None:
+async def test_a_root_that_comes_later_is_noticed(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    async with watched(root) as changes:
+    async with watched_elsewhere(root, EVERYTHING) as changes:
         assert await changes.found() == []
         root.mkdir()
         (root / "file").touch()
@@ -79,6 +101,6 @@ async def test_a_root_that_comes_later_is_noticed_when_somebody_asks(tmp_path: P
 async def test_too_many_folders_are_told_in_its_health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "MAX_FOLDERS", 1)
     (tmp_path / "folder").mkdir()
-    async with watched(tmp_path) as changes:
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
         assert "not watched" in (changes.health.degraded or "")
         assert changes.watcher.recent(0.0) == ()

@@ -16,8 +16,9 @@ import anyio
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.system.watching import inotify, listing, tree
-from pilotfish.system.watching.inotify import Inotify, InotifyWatcher, remote_mounts
+from pilotfish.system.watching import folder_watcher, inotify, listing, tree
+from pilotfish.system.watching.folder_watcher import FolderWatcher
+from pilotfish.system.watching.inotify import Inotify, remote_mounts
 from support.watching.short_of import FewWatches, TinyQueue
 from support.watching.watched import EVERYTHING, absolute, registered, watched
 
@@ -668,7 +669,7 @@ async def test_without_watches_left_it_polls_and_says_so(tmp_path: Path) -> None
         (tmp_path / "folder" / "inner" / "deep").write_text("2")
         (tmp_path / "folder" / "new").mkdir()
         assert {"changed folder/inner/deep", "created folder/new"} <= {*await changes.found()}
-        with anyio.move_on_after(inotify.POLL_SECONDS * 4) as late:
+        with anyio.move_on_after(folder_watcher.POLL_SECONDS * 4) as late:
             await changes.watcher.wait_for_changes()
         assert not late.cancelled_caught
 
@@ -775,7 +776,7 @@ async def test_a_folder_that_was_closed_to_us_is_entered_when_it_opens(tmp_path:
     """The superuser is not kept out, so the folder is one that cannot be listed for another reason."""
     lay_out(tmp_path)
     async with watched(tmp_path, EVERYTHING) as changes:
-        assert isinstance(changes.watcher, InotifyWatcher)
+        assert isinstance(changes.watcher, FolderWatcher)
         inner = absolute(tmp_path / "folder" / "inner")
         changes.watcher._tree._drop(inner)  # pyright: ignore[reportPrivateUsage] -- as if listing it had failed
         os.chmod(inner, 0o700)
@@ -799,7 +800,7 @@ async def test_a_deep_tree_does_not_exhaust_the_stack(tmp_path: Path) -> None:
 
 @pytest.mark.proves("F89")
 async def test_many_events_are_dealt_with_off_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inotify, "INLINE_BYTES", 0)
+    monkeypatch.setattr(folder_watcher, "INLINE_BYTES", 0)
     async with watched(tmp_path, EVERYTHING) as changes:
         (tmp_path / "new").touch()
         assert await changes.found() == ["created new"]

@@ -6,7 +6,8 @@ from functools import partial
 
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import OpenWatcher
-from pilotfish.system.watching.inotify import IGNORED, QUEUE_OVERFLOW, Inotify, InotifyEvent, open_inotify_watcher
+from pilotfish.system.watching.folder_watcher import closing
+from pilotfish.system.watching.inotify import IGNORED, QUEUE_OVERFLOW, Inotify, InotifyEvent, inotify_watcher
 
 
 class TinyQueue(Inotify):
@@ -54,4 +55,4 @@ class FewWatches(Inotify):
 
 def watches_for(limit: int) -> OpenWatcher:
     """Opens watchers with room for `limit` folders each."""
-    return lambda: open_inotify_watcher(WallClock(), partial(FewWatches, limit))
+    return lambda: closing(inotify_watcher(WallClock(), partial(FewWatches, limit)))

@@ -11,8 +11,9 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Coalescer, WatchRegistration, watch_registrations
 from pilotfish.system.clock import WallClock
-from pilotfish.system.ports import Interest, Watcher, WatchHealth
-from pilotfish.system.watching.inotify import Inotify, open_inotify_watcher
+from pilotfish.system.ports import Clock, Interest, Watcher, WatchHealth
+from pilotfish.system.watching.folder_watcher import FolderWatcher, closing
+from pilotfish.system.watching.inotify import Inotify, inotify_watcher
 
 BOUND_SECONDS = 10.0
 """For a whole test: none takes a second."""
@@ -56,11 +57,16 @@ class Watched:
 
 @asynccontextmanager
 async def watched(
-    root: Path, *globs: str, make: Callable[[], Inotify] | None = None, bound: float = BOUND_SECONDS
+    root: Path,
+    *globs: str,
+    make: Callable[[], Inotify] | None = None,
+    watcher_of: Callable[[Clock], FolderWatcher] | None = None,
+    bound: float = BOUND_SECONDS,
 ) -> AsyncGenerator[Watched]:
-    """A watcher that covers these globs below `root`."""
+    """A watcher that covers these globs below `root`: `watcher_of`, or one of inotify that `make` makes."""
+    clock = WallClock()
     with anyio.fail_after(bound):
-        async with open_inotify_watcher(WallClock(), make) as watcher:
+        async with closing(inotify_watcher(clock, make) if watcher_of is None else watcher_of(clock)) as watcher:
             made = Watched(root, watcher)
             await made.cover(*registered(*globs))
             yield made

@@ -1,147 +1,100 @@
-"""Watching where there is no inotify (macOS, Windows): `watchfiles` over whole trees, and the same picture behind it.
+"""What is told where there is no inotify (macOS, Windows): by `watchfiles`, of whole trees, some milliseconds late.
 
-Its events come some milliseconds after the change, and nothing can hurry them: what was written just before a question
-may be missing from the answer. On Linux that cannot happen.
+Nothing can hurry its events, so they decide nothing: before a question all files are looked at, and the events say when
+to look while nobody asks. A look at 10,000 files takes a tenth of a second.
 """
 
+import asyncio
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import anyio
-import anyio.to_thread
-from watchfiles import awatch
+from watchfiles._rust_notify import RustNotify
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import PathChange
-from pilotfish.system.ports import Clock, Interest, WatchHealth
-from pilotfish.system.tasks import owned_tasks
-from pilotfish.system.watching.aliases import Aliases
-from pilotfish.system.watching.ignoring import tops
-from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
+from pilotfish.system.ports import Clock
+from pilotfish.system.watching.folder_watcher import FolderWatcher, Hints
+from pilotfish.system.watching.listing import inode_of
+from pilotfish.system.watching.watches import Watches
 
-DEBOUNCE_MILLISECONDS = 50
-STEP_MILLISECONDS = 10
-"""How long `watchfiles` gathers, and how long a silence ends that sooner. The reader gathers once more."""
+SLICE_SECONDS = 1.0
+"""For one look at everything: some 100,000 files."""
 
-READY_MILLISECONDS = 1_000
-"""After this long without an event `watchfiles` says so: a sign that it watches."""
+GATHER_MILLISECONDS = 100
+"""How long it gathers: its thread wakes as often, and does nothing else while nothing happens."""
 
-
-@asynccontextmanager
-async def open_events_watcher(clock: Clock) -> AsyncGenerator["EventsWatcher"]:
-    """The `OpenWatcher` port, but for its clock."""
-    async with owned_tasks() as tasks:
-        watcher = EventsWatcher(clock)
-        tasks.start_soon(watcher.run)
-        yield watcher
-        tasks.cancel_scope.cancel()
+Tops = frozenset[tuple[AbsPath, int | None]]
+"""Folders and their inodes: another folder of the same name is another one for Windows."""
 
 
-class EventsWatcher:
-    """The `Watcher` port over `watchfiles`."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._tree = WatchedTree(_Everywhere(), clock.wall)
-        self.recent = self._tree.recent
-        self._aliases = Aliases(self._tree)
-        self.aliases = self._aliases.of
-        self._interest = Interest(())
-        self._paths: tuple[AbsPath, ...] = ()
-        self._hints: dict[tuple[AbsPath, str], None] = {}
-        self._blind = False
-        """Events may have been missed."""
-        self._lock = anyio.Lock()
-        self._woken = anyio.Event()
-        self._reading = anyio.CancelScope()
-
-    async def run(self) -> None:
-        """Read events for what is covered now, again and again."""
-        while True:
-            with anyio.CancelScope() as self._reading:
-                await self._read(self._paths)
-
-    async def cover(self, interest: Interest) -> None:
-        async with self._lock:
-            await anyio.to_thread.run_sync(self._cover, interest)
-            self._follow()
-
-    async def drain(self) -> tuple[PathChange, ...]:
-        async with self._lock:
-            self._woken = anyio.Event()
-            hints, self._hints = self._hints, {}
-            blind, self._blind = self._blind, False
-            await anyio.to_thread.run_sync(lambda: self._catch_up(hints, blind=blind))
-            self._follow()
-            return self._tree.take()
-
-    def drain_now(self) -> tuple[PathChange, ...] | None:
-        return None
-
-    async def wait_for_changes(self) -> None:
-        await self._woken.wait()
-
-    @property
-    def health(self) -> WatchHealth:
-        crowded = f"there are more than {MAX_FOLDERS} folders; the others are not watched"
-        degraded = crowded if self._tree.crowded else None
-        return WatchHealth(len(self._tree.watches), degraded=degraded, behind=degraded)
-
-    def _cover(self, interest: Interest) -> None:
-        if (self._interest.roots, self._interest.registrations) != (interest.roots, interest.registrations):
-            self._tree.cover(tops(interest))
-            self._aliases.learn()
-        self._tree.attend(interest.folders)
-        self._interest = interest
-
-    def _catch_up(self, hints: dict[tuple[AbsPath, str], None], *, blind: bool) -> None:
-        for folder, name in hints:
-            self._tree.look(folder, name, written=True)
-        if blind:
-            self._tree.compare_all()
-        self._tree.settle()
-        self._tree.reread()
-
-    def _follow(self) -> None:
-        """Read the events of the folders that are known now, if those are others than before."""
-        known = frozenset(self._tree.folders())
-        paths = tuple(sorted(path for path in known if os.path.dirname(path) not in known))
-        if paths != self._paths:
-            self._paths = paths
-            self._reading.cancel()
-
-    async def _read(self, paths: tuple[AbsPath, ...]) -> None:
-        if not paths:
-            await anyio.sleep_forever()
-        batches = awatch(
-            *paths,
-            watch_filter=None,
-            debounce=DEBOUNCE_MILLISECONDS,
-            step=STEP_MILLISECONDS,
-            rust_timeout=READY_MILLISECONDS,
-            yield_on_timeout=True,
-            ignore_permission_denied=True,
-        )
-        # By its first word it watches; what happened between the listing and that is not among its events.
-        starting = True
-        async for batch in batches:
-            for _, path in batch:
-                folder, name = os.path.split(path)
-                self._hints[AbsPath(folder), name] = None
-            if batch or starting:
-                self._blind, starting = self._blind or starting, False
-                self._woken.set()
+def events_watcher(clock: Clock) -> FolderWatcher:
+    return FolderWatcher(_Events(), clock)
 
 
-class _Everywhere:
-    """`watchfiles` tells of whole trees: no folder needs a watch of its own."""
+class _Events:
+    """The `Source` over `watchfiles`: one thread waits for events, also while nobody waits for it."""
 
     def __init__(self) -> None:
-        self._numbers: dict[AbsPath, int] = {}
+        self.trouble = ""
+        self._thread = ThreadPoolExecutor(1)
+        self._notify: tuple[Tops, RustNotify] | None = None
+        self._tops: Tops = frozenset()
+        self._told: list[str] = []
+        self._waiting: asyncio.Future[None] | None = None
+        self._stop = Event()
 
-    def watch(self, folder: AbsPath, *, follow: bool) -> int:
-        del follow
-        return self._numbers.setdefault(folder, len(self._numbers))
+    @property
+    def slice_seconds(self) -> float:
+        return SLICE_SECONDS
+
+    @property
+    def tells_of_polled(self) -> bool:
+        return not self.trouble
+
+    def watch(self, folder: AbsPath, *, follow: bool) -> None:
+        """No folder has a watch of its own."""
 
     def unwatch(self, watch: int) -> None:
         pass
+
+    def waiting_bytes(self) -> int:
+        return sum(map(len, self._told))
+
+    def read(self, hints: Hints, watches: Watches) -> None:
+        del watches
+        told, self._told = self._told, []
+        for folder, name in map(os.path.split, told):
+            # What looking has found by now is not told once more: only the times of the file count.
+            hints.names[AbsPath(folder), name] = False
+
+    async def readable(self, watches: Watches) -> None:
+        folders = watches.without
+        tops = frozenset((path, inode_of(path)) for path in folders if os.path.dirname(path) not in folders)
+        if tops != self._tops:
+            self._stop.set()
+            self._tops, self._stop, self._waiting = tops, Event(), None
+        if not tops or self.trouble:
+            await anyio.sleep_forever()
+        if self._waiting is None or self._waiting.done():
+            self._waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._wait, tops, self._stop)
+        await asyncio.wait((self._waiting,))
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.shutdown(wait=False)
+        self._notify = None
+
+    def _wait(self, tops: Tops, stop: Event) -> None:
+        """In the thread. The first time for these folders it is over when they are watched: what happened before that
+        is not among the events."""
+        try:
+            if self._notify is None or self._notify[0] != tops:
+                paths: list[str] = [path for path, _ in tops]
+                self._notify = tops, RustNotify(paths, False, False, 0, True, True)  # noqa: FBT003 - its only signature
+            elif isinstance(told := self._notify[1].watch(GATHER_MILLISECONDS, GATHER_MILLISECONDS, 0, stop), set):
+                self._told += (path for _, path in told)
+        except FileNotFoundError:
+            pass  # a folder is gone since the last look: the next one knows
+        except OSError as error:
+            self.trouble = f"watching failed: {error}"

@@ -4,11 +4,6 @@ Each workspace has a watcher of its own for what lies inside; one more, the oute
 begins with the first that needs it and ends with the last. Whoever reads its changes hands all others theirs.
 """
 
-import sys
-
-if sys.platform != "linux":
-    raise ImportError("inotify is Linux's")
-
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
@@ -20,13 +15,13 @@ from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import PathChange, WatchRegistration, roots_to_watch
 from pilotfish.system.ports import Interest, Watcher, WatchHealth
 from pilotfish.system.tasks import owned_tasks
-from pilotfish.system.watching.inotify import InotifyWatcher
+from pilotfish.system.watching.folder_watcher import FolderWatcher
 
 
 class SharedWatchers:
     """Makes watchers that share what lies outside of their roots. `make` makes one that shares nothing."""
 
-    def __init__(self, make: Callable[[], InotifyWatcher]) -> None:
+    def __init__(self, make: Callable[[], FolderWatcher]) -> None:
         self._make = make
         self._outer: _Outer | None = None
 
@@ -65,7 +60,7 @@ class SharedWatchers:
 class _Outer:
     """The watcher of what lies outside of workspaces, and for whom."""
 
-    def __init__(self, watcher: InotifyWatcher) -> None:
+    def __init__(self, watcher: FolderWatcher) -> None:
         self.watcher = watcher
         self.members: dict[_SharingWatcher, tuple[WatchRegistration, ...]] = {}
         self._covered: tuple[WatchRegistration, ...] = ()
@@ -101,7 +96,7 @@ class _Outer:
 class _SharingWatcher:
     """The `Watcher` port over a watcher of its own and the outer one."""
 
-    def __init__(self, own: InotifyWatcher, shared: SharedWatchers) -> None:
+    def __init__(self, own: FolderWatcher, shared: SharedWatchers) -> None:
         self._own = own
         self.aliases = own.aliases
         self._shared = shared

@@ -1,40 +1,44 @@
-"""The `OpenWatcher` port as this system has it: inotify on Linux, `watchfiles` elsewhere.
+"""The `OpenWatcher` port as this system has it: told by inotify on Linux, by `watchfiles` elsewhere.
 
 The libraries are imported when the first watcher is opened: a process that watches nothing does not pay for them.
 """
 
 import sys
 from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import OpenWatcher, Watcher
 
+if TYPE_CHECKING:
+    from pilotfish.system.watching.folder_watcher import FolderWatcher
+
 
 def open_watcher() -> AbstractAsyncContextManager[Watcher]:
-    if sys.platform == "linux":
-        from pilotfish.system.watching.inotify import open_inotify_watcher
+    from pilotfish.system.watching.folder_watcher import closing
 
-        return open_inotify_watcher(WallClock())
-    from pilotfish.system.watching.portable import open_events_watcher
-
-    return open_events_watcher(WallClock())
+    return closing(_watcher())
 
 
 def sharing_watchers() -> OpenWatcher:
     """Makes watchers that watch once what several of them ask for, as far as that lies outside of their roots."""
-    return _SharingWatchers() if sys.platform == "linux" else open_watcher
+    opened: list[OpenWatcher] = []
+
+    def open_shared() -> AbstractAsyncContextManager[Watcher]:
+        from pilotfish.system.watching.shared import SharedWatchers
+
+        if not opened:
+            opened.append(SharedWatchers(_watcher).open)
+        return opened[0]()
+
+    return open_shared
 
 
-class _SharingWatchers:
-    def __init__(self) -> None:
-        self._open: OpenWatcher | None = None
+def _watcher() -> "FolderWatcher":
+    if sys.platform == "linux":
+        from pilotfish.system.watching.inotify import inotify_watcher
 
-    def __call__(self) -> AbstractAsyncContextManager[Watcher]:
-        if sys.platform != "linux":
-            return open_watcher()
-        if self._open is None:
-            from pilotfish.system.watching.inotify import inotify_watcher
-            from pilotfish.system.watching.shared import SharedWatchers
+        return inotify_watcher(WallClock())
+    from pilotfish.system.watching.portable import events_watcher
 
-            self._open = SharedWatchers(lambda: inotify_watcher(WallClock())).open
-        return self._open()
+    return events_watcher(WallClock())

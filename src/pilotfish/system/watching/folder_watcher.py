@@ -1,0 +1,210 @@
+"""The `Watcher` port: a picture of the folders of a root, kept true by what the system tells and by looking.
+
+Rules:
+- What the system tells is a hint where to look; `tree` compares. Where it has dropped something, all is looked at.
+- A folder of which the system tells nothing, or not in time, is polled, in slices, and `health` says when that did not
+  suffice. On Linux these are exceptions; elsewhere all folders are such, and the system only says when to look.
+- What was written before `drain` was called is seen, whoever wrote it.
+
+Many hints, and everything that walks the tree, are dealt with in a worker thread; `_lock` keeps it to one at a time.
+One hint may stand for a tree of any size that was moved here or away, so at once only files are looked at.
+"""
+
+import math
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct, field
+
+from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import PathChange
+from pilotfish.system.ports import Clock, Interest, WatchHealth
+from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.watching.aliases import Aliases
+from pilotfish.system.watching.ignoring import tops
+from pilotfish.system.watching.tree import MAX_FOLDERS, MAX_SHARED, WatchedTree
+from pilotfish.system.watching.watches import Sentry, Watches
+
+INLINE_BYTES = 16 * 1024
+"""Of waiting events. Up to here, some 500 events, they take less than 10 ms."""
+
+POLL_SECONDS = 2.0
+"""How often what nothing is told of is looked at while no question comes."""
+
+CLOSE_SECONDS = 5.0
+"""For a walk over the tree that is under way; one over 50,000 folders takes as long."""
+
+
+class Hints(Struct):
+    """Where something may have changed."""
+
+    names: dict[tuple[AbsPath, str], bool] = field(default_factory=dict[tuple[AbsPath, str], bool])
+    """Folder and name → whether it was written."""
+    has_folders: bool = False
+    are_lost: bool = False
+    """The system dropped some."""
+
+    @property
+    def need_a_walk(self) -> bool:
+        return self.has_folders or self.are_lost
+
+
+class Source(Sentry, Protocol):
+    """What the system tells."""
+
+    trouble: str
+    """Why a folder could not be watched, the last time that one could not; empty where none ever is."""
+
+    @property
+    def slice_seconds(self) -> float:
+        """How long one look at folders without a watch may take."""
+        ...
+
+    @property
+    def tells_of_polled(self) -> bool:
+        """Of changes in folders that have no watch, too, if late."""
+        ...
+
+    def waiting_bytes(self) -> int:
+        """How much it holds."""
+        ...
+
+    def read(self, hints: Hints, watches: Watches) -> None:
+        """Take in everything that it tells of."""
+
+    async def readable(self, watches: Watches) -> None:
+        """Wait until there may be something to look at."""
+
+    def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def closing(watcher: "FolderWatcher") -> AsyncGenerator["FolderWatcher"]:
+    try:
+        yield watcher
+    finally:
+        await watcher.close()
+
+
+class FolderWatcher:
+    """Whoever makes one must close it."""
+
+    def __init__(self, source: Source, clock: Clock) -> None:
+        self._source = source
+        self._tree = WatchedTree(source, clock.wall)
+        self.recent = self._tree.recent
+        self._aliases = Aliases(self._tree)
+        self.aliases = self._aliases.of
+        self._interest = Interest(())
+        self._lock = anyio.Lock()
+        self._renewed = anyio.Event()
+        self._hints = Hints()
+        """What was told and nobody has looked at yet."""
+        self._overflows = 0
+
+    async def cover(self, interest: Interest) -> None:
+        async with self._lock:
+            before = self._interest
+            try:
+                if (before.roots, before.registrations) == (interest.roots, interest.registrations):
+                    self._attend(interest)
+                else:
+                    await anyio.to_thread.run_sync(self._cover, interest)
+            finally:
+                self._renewed.set()
+                self._renewed = anyio.Event()
+
+    async def drain(self) -> tuple[PathChange, ...]:
+        found = self.drain_now()
+        if found is not None:
+            return found
+        async with self._lock:
+            await anyio.to_thread.run_sync(self._catch_up)
+            return self._tree.take()
+
+    def drain_now(self) -> tuple[PathChange, ...] | None:
+        waiting = self._source.waiting_bytes()
+        if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
+            return None
+        self._source.read(self._hints, self._tree.watches)
+        if self._hints.need_a_walk or not self._tree.is_settled():
+            return None
+        self._look_at_hints()
+        return None if self._tree.has_new_rules else self._tree.take()
+
+    async def wait_for_changes(self) -> None:
+        async with owned_tasks() as tasks:
+            renewed = self._renewed
+
+            async def wait_for_cover() -> None:
+                await renewed.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait_for_cover)
+            with anyio.move_on_after(POLL_SECONDS if self._polls else math.inf):
+                await self._source.readable(self._tree.watches)
+            tasks.cancel_scope.cancel()
+
+    @property
+    def health(self) -> WatchHealth:
+        tree = self._tree
+        degraded = self._degraded()
+        lost = tree.crowded or tree.has_too_many_links or tree.is_behind
+        behind = degraded if lost else None
+        return WatchHealth(len(tree.watches), len(tree.watches.without), self._overflows, degraded, behind)
+
+    async def close(self) -> None:
+        """Also while everything around is being cancelled; a walk that is under way ends by itself."""
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await self._lock.acquire()
+            self._lock.release()
+        self._source.close()
+
+    def _cover(self, interest: Interest) -> None:
+        self._tree.cover(tops(interest))
+        self._aliases.learn()
+        self._attend(interest)
+
+    def _attend(self, interest: Interest) -> None:
+        self._tree.attend(interest.folders)
+        self._interest = interest
+
+    @property
+    def _polls(self) -> bool:
+        return self._tree.missing or bool(self._tree.watches.without and not self._source.tells_of_polled)
+
+    def _degraded(self) -> str | None:
+        if self._tree.crowded:
+            return f"there are more than {MAX_FOLDERS} folders; the others are not watched"
+        if self._tree.watches.without and (trouble := self._source.trouble or self._tree.trouble):
+            return trouble
+        if self._tree.is_behind:
+            return f"there is more to look at than {self._source.slice_seconds:g} s suffice for"
+        too_many = f"there are more than {MAX_SHARED} links or files with several names"
+        return too_many if self._tree.has_too_many_links else None
+
+    def _catch_up(self) -> None:
+        self._look()
+        self._tree.reread()
+
+    def _look(self) -> None:
+        """Look wherever something may have changed."""
+        self._source.read(self._hints, self._tree.watches)
+        if self._hints.are_lost:
+            self._hints = Hints()
+            self._overflows += 1
+            self._tree.compare_all()
+        else:
+            self._look_at_hints()
+            until = time.monotonic() + self._source.slice_seconds
+            self._tree.poll(lambda: time.monotonic() >= until)
+        self._tree.settle()
+
+    def _look_at_hints(self) -> None:
+        hints, self._hints = self._hints, Hints()
+        for (folder, name), written in hints.names.items():
+            self._tree.look(folder, name, written=written)

@@ -57,7 +57,7 @@ async def test_what_it_had_no_time_to_look_at_is_said(tmp_path: Path, monkeypatc
         monkeypatch.setattr(portable, "SLICE_SECONDS", 10.0)
         await changes.found()
         assert changes.health.behind is None
-        assert changes.health.polled == 3
+        assert changes.health.watched == 3
 
 
 @pytest.mark.proves("F59", "P25")

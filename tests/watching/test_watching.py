@@ -279,6 +279,7 @@ async def test_a_root_is_watched_as_long_as_a_server_runs_for_it(tmp_path: Path)
         assert len(work.servers) == 2
 
 
+@pytest.mark.linux("elsewhere no watch can run out")
 @pytest.mark.proves("F59", "P25", "WATCH-4")
 async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -298,6 +299,7 @@ async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_t
         assert await work.errors() == []
 
 
+@pytest.mark.linux("elsewhere no watch can run out")
 @pytest.mark.proves("F97")
 async def test_an_answer_is_partial_while_folders_without_a_watch_were_not_all_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

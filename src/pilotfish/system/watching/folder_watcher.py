@@ -53,7 +53,7 @@ class Hints(Struct):
         return self.has_folders or self.are_lost
 
 
-class Source(Sentry, Protocol):
+class ChangeSource(Sentry, Protocol):
     """What the system tells."""
 
     trouble: str
@@ -93,9 +93,9 @@ async def closing(watcher: "FolderWatcher") -> AsyncGenerator["FolderWatcher"]:
 class FolderWatcher:
     """Whoever makes one must close it."""
 
-    def __init__(self, source: Source, clock: Clock) -> None:
+    def __init__(self, source: ChangeSource, clock: Clock) -> None:
         self._source = source
-        self._tree = WatchedTree(source, clock.wall)
+        self._tree = WatchedTree(source, clock.wall, is_told_late=source.tells_of_polled)
         self.recent = self._tree.recent
         self._aliases = Aliases(self._tree)
         self.aliases = self._aliases.of
@@ -155,7 +155,9 @@ class FolderWatcher:
         degraded = self._degraded()
         lost = tree.crowded or tree.has_too_many_links or tree.is_behind
         behind = degraded if lost else None
-        return WatchHealth(len(tree.watches), len(tree.watches.without), self._overflows, degraded, behind)
+        without = len(tree.watches.without)
+        polled = 0 if self._source.tells_of_polled else without
+        return WatchHealth(len(tree.watches) + without - polled, polled, self._overflows, degraded, behind)
 
     async def close(self) -> None:
         """Also while everything around is being cancelled; a walk that is under way ends by itself."""

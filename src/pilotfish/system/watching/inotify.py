@@ -139,7 +139,7 @@ def inotify_watcher(clock: Clock, make: Callable[[], Inotify] | None = None) -> 
 
 
 class _Kernel:
-    """The `Source` over one inotify instance, made when the first folder is to be watched."""
+    """The `ChangeSource` over one inotify instance, made when the first folder is to be watched."""
 
     tells_of_polled = False
 

@@ -33,7 +33,7 @@ def events_watcher(clock: Clock) -> FolderWatcher:
 
 
 class _Events:
-    """The `Source` over `watchfiles`: one thread waits for events, also while nobody waits for it."""
+    """The `ChangeSource` over `watchfiles`: one thread waits for events, also while nobody waits for it."""
 
     def __init__(self) -> None:
         self.trouble = ""

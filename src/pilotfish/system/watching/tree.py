@@ -10,7 +10,8 @@ Rules:
 - A link to a file, and a file with several names, can be written without an event here: each is looked at every time.
 - A file that was looked at so soon after its last change that the next one might bear the same time is doubted: it
   counts as changed at the next comparison. So does for a while one that is told of as new: whoever reads it may have
-  found nothing, because the folder that it is in was away and has come back since.
+  found nothing, because the folder that it is in was away and has come back since. Where every look is a comparison,
+  that would be told again and again: there the content of such a file is compared.
 
 It is one class because all of it changes one picture; what does not stands in `listing`, `watches` and `pruning`.
 """
@@ -22,9 +23,10 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
+from pilotfish.paths import is_inside, is_installed
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.real_path import real_path
+from pilotfish.system.regular_files import read_regular
 from pilotfish.system.watching.ignoring import IGNORE_FILE, SHALLOW, Rules
 from pilotfish.system.watching.listing import (
     Listing,
@@ -35,6 +37,7 @@ from pilotfish.system.watching.listing import (
     linked_folder,
     listing,
     look_at,
+    stamp_of,
     target_stamp,
 )
 from pilotfish.system.watching.watches import Sentry, Watches
@@ -54,27 +57,39 @@ MAX_ASIDE = 200
 MAX_SHARED = 1_000
 """Files that are links or have several names; a look at each takes a microsecond, and every question pays for it."""
 
+MAX_COMPARED = 1 << 20
+"""Bytes of a file whose content is compared; sources are smaller."""
+
 MAX_ROUNDS = 4
 """How often a folder that was found elsewhere may turn up yet again; one that is mounted twice does so for ever."""
+
+
+class Doubt(Struct, frozen=True):
+    until: float = 0.0
+    """The wall time up to which the file counts as changed every time."""
+    content: int | None = None
+    """Of what it had, where that is compared."""
 
 
 class WatchedFolder(Struct):
     rules: Rules
     inode: int = 0
+    stamp: int = 0
+    """When a name in it last came or went; -1 when that is too recent to prove anything."""
     files: dict[str, int] = field(default_factory=dict[str, int])
     """Name → time of the last change of status, in nanoseconds."""
     folders: dict[str, int] = field(default_factory=dict[str, int])
     """Name → inode, whether entered or not."""
     links: set[str] = field(default_factory=set[str])
     """The files among these that are links or have several names."""
-    doubted: dict[str, float] = field(default_factory=dict[str, float])
-    """Files that count as changed when they are next compared → the wall time up to which they do so every time."""
+    doubted: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
+    """Files that count as changed when they are next compared."""
 
 
 class WatchedTree:
     """The only keeper of the picture. Not for several threads at once."""
 
-    def __init__(self, sentry: Sentry, now: Callable[[], float]) -> None:
+    def __init__(self, sentry: Sentry, now: Callable[[], float], *, is_told_late: bool = False) -> None:
         self.watches = Watches(sentry)
         self.crowded = False
         """There are more than `MAX_FOLDERS`, and some were not entered."""
@@ -83,6 +98,8 @@ class WatchedTree:
         self.is_behind = False
         """Some folders without a watch were not looked at the last time."""
         self._now = now
+        self._is_told_late = is_told_late
+        """Events come, but what they tell of is looked at before: contents of doubted files are compared."""
         self._tops: dict[AbsPath, Rules] = {}
         self._attended: frozenset[AbsPath] = frozenset()
         self._folders: dict[AbsPath, WatchedFolder] = {}
@@ -236,7 +253,11 @@ class WatchedTree:
             self._compare(path)
 
     def poll(self, enough: Callable[[], bool]) -> None:
-        """Look at the folders that are not watched: all that are attended to, then the longest unpolled ones first."""
+        """Look at the folders that are not watched: all that are attended to, then the longest unpolled ones first.
+
+        Where events tell of them, too, if late, installed packages are compared only when a name came or went: they are
+        replaced, and hardly ever written in place.
+        """
         self.is_behind = False
         without = tuple(self.watches.without)
         for path in without:
@@ -246,8 +267,15 @@ class WatchedTree:
             if enough():
                 self.is_behind = True
                 return
-            if path not in self._attended:
+            if path not in self._attended and not (self._is_told_late and self._stands_installed(path)):
                 self._compare(path)
+
+    def _stands_installed(self, path: AbsPath) -> bool:
+        """Whether an installed package has the names that it had."""
+        folder = self._folders.get(path)
+        if folder is None or folder.doubted or not is_installed(join(path, "")):
+            return False
+        return folder.stamp == stamp_of(path)
 
     def _untold(self) -> list[AbsPath]:
         """Folders that were asked for and of which no folder above tells."""
@@ -292,16 +320,30 @@ class WatchedTree:
             self._replaced += self._with_below(path)
 
     def _look_at_file(self, folder: WatchedFolder, path: AbsPath, name: str, stamp: int, *, written: bool) -> None:
-        known, until = folder.files.get(name), folder.doubted.pop(name, None)
-        changed = written or known != stamp or until is not None
+        known, before = folder.files.get(name), folder.doubted.pop(name, None)
+        doubt = self._doubt(path, stamp, is_new=known is None, before=before)
+        changed = written or known != stamp
+        if before is not None:
+            content = doubt.content if doubt is not None else self._content(path)
+            changed = changed or content is None or content != before.content
+        if doubt is not None:
+            folder.doubted[name] = doubt
         folder.files[name] = stamp
-        if known is None:
-            until = self._now() + NEW_SECONDS
-        if stamp > self._tick() or (until is not None and until > self._now()):
-            folder.doubted[name] = until or 0.0
         if changed:
             self._tell(path, Change.CREATED if known is None else Change.CHANGED)
             self._mind_rules(path, name)
+
+    def _doubt(self, path: AbsPath, stamp: int, *, is_new: bool, before: Doubt | None) -> Doubt | None:
+        """The doubt in a file that is looked at now, if there is one."""
+        if self._is_told_late:
+            return Doubt(content=self._content(path)) if stamp > self._tick() else None
+        until = self._now() + NEW_SECONDS if is_new else 0.0 if before is None else before.until
+        return Doubt(until) if stamp > self._tick() or until > self._now() else None
+
+    def _content(self, path: AbsPath) -> int | None:
+        """None where it is not compared, or nothing that could be."""
+        content = read_regular(path, MAX_COMPARED, is_whole=True) if self._is_told_late else None
+        return None if content is None else hash(content)
 
     def _compare(self, path: AbsPath) -> None:
         """Compare one folder with the disk, and watch what is there now."""
@@ -317,7 +359,9 @@ class WatchedTree:
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
             return
-        folder.inode = listed.inode
+        folder.inode, folder.stamp = listed.inode, self._certain(listed.stamp)
+        if (listed.files, listed.folders) == (folder.files, folder.folders) and not (listed.shared or folder.doubted):
+            return
         for name in folder.files.keys() - listed.files.keys():
             self._remove_file(folder, join(path, name), name)
         for name in folder.folders.keys() - listed.folders.keys():
@@ -406,12 +450,15 @@ class WatchedTree:
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
             listed = Listing(0, {}, {})
-        folder = WatchedFolder(rules, listed.inode, listed.files, listed.folders, links=set(listed.shared))
+        links = set(listed.shared)
+        folder = WatchedFolder(rules, listed.inode, self._certain(listed.stamp), listed.files, listed.folders, links)
         self._folders[path] = folder
         if rules.aside is not None:
             self._aside[rules.aside] += 1
-        tick, until = (-1, self._now() + NEW_SECONDS) if told else (self._tick(), 0.0)
-        folder.doubted.update((name, until) for name, stamp in folder.files.items() if stamp > tick)
+        for name, stamp in folder.files.items():
+            doubt = self._doubt(join(path, name), stamp, is_new=told, before=None)
+            if doubt is not None:
+                folder.doubted[name] = doubt
         if IGNORE_FILE in folder.files:
             folder.rules = rules.with_own(path)
         return folder

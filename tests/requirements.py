@@ -12,7 +12,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 
-LISTS = ("requirements", "conformance", "faults", "promises", "threats")
+LISTS = ("requirements", "conformance", "faults", "promises", "threats", "attacks")
 """Tables of the manifest that state rows; the others say something about rows."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -50,6 +50,9 @@ SOURCE_BLOCK = re.compile(
 )
 MAX_LANGUAGES = 3
 """Of one server in a table: a few know two dozen."""
+
+MAX_TESTS = 2
+"""Of one attack."""
 
 WIDTH = 88
 """Columns of a help text: what a page shows without scrolling."""
@@ -328,7 +331,7 @@ def otherwise(row: HostSpec, what: str) -> str:
     """How something is known of a host that no test runs for it."""
     if (row.name, what) in STAND_INS:
         how, file, name = STAND_INS[row.name, what]
-        assert callable(getattr(test_module(file), name))
+        assert callable(getattr(module_of_tests(file), name))
         return how
     return "documented" if what == "tools" and "mcp" in row.probes else "–"
 
@@ -340,7 +343,7 @@ def run_version(name: str, host: dict[str, Any] | None) -> str:
 
 def host_limits() -> str:
     """How many characters of a text each host shows, as the tests of the real programs have it."""
-    limits = test_module("test_real_limits")
+    limits = module_of_tests("test_real_limits")
     head = "| host | text of a hook, a plugin or a linter | text of a tool |\n|---|---|---|\n"
     return head + "\n".join(
         f"| {row.title} | {limit(limits.HOOKS.get(row.name))} | {limit(limits.TOOLS.get(row.name))} |"
@@ -475,7 +478,7 @@ HOW_COUNTED = {
 
 def hosts_run_by(file: str, name: str) -> set[str]:
     """The hosts that a test runs, by its marks and those of its parameters."""
-    module = test_module(file)
+    module = module_of_tests(file)
     marks: list[Any] = [*getattr(module, "pytestmark", ()), *getattr(module, name).pytestmark]
     for mark in [mark for mark in marks if mark.name == "parametrize"]:
         marks += [inner for row in mark.args[1] for inner in getattr(row, "marks", ())]
@@ -483,11 +486,11 @@ def hosts_run_by(file: str, name: str) -> set[str]:
 
 
 @cache
-def test_module(name: str) -> ModuleType:
+def module_of_tests(name: str, *, folder: str = "hosts") -> ModuleType:
     tests = str(TOP / "tests")
     if tests not in sys.path:
         sys.path.append(tests)
-    spec = spec_from_file_location(name, TOP / "tests" / "hosts" / f"{name}.py")
+    spec = spec_from_file_location(name, TOP / "tests" / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -601,6 +604,22 @@ def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
     )
 
 
+def attacks() -> str:
+    """What was thought of and tried, and the tests that show what becomes of it."""
+    rows_of = module_of_tests("requirements", folder="")
+    stated, proven = rows_of.manifest(), rows_of.proofs()
+    rows = [(row, words, sorted(proven[row])) for name in ("threats", "attacks") for row, words in stated[name].items()]
+    lines = [f"| {row} | {words} | {_first_tests(tests)} |" for row, words, tests in rows]
+    return "| | attack | tests |\n|---|---|---|\n" + "\n".join(lines)
+
+
+def _first_tests(tests: Sequence[str]) -> str:
+    """Those that attack before those of parts."""
+    first = sorted(tests, key=lambda test: not test.startswith("attack/"))[:MAX_TESTS]
+    more = [f"{len(tests) - MAX_TESTS} more"] if len(tests) > MAX_TESTS else []
+    return ", ".join([*(f"`{test.removesuffix('::*')}`" for test in first), *more])
+
+
 @cache
 def _traced() -> Mapping[str, Any]:
     """What each server looked up beside its sources, where that was traced."""
@@ -618,6 +637,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "feedback-count": feedback_count,
     "shown-hosts": shown_hosts,
     "host-limits": host_limits,
+    "attacks": attacks,
     "inputs": inputs,
     "servers": servers,
     "lifecycle": lifecycle,

@@ -8,7 +8,8 @@ const path = require("node:path");
 const ARCHIVE = path.join(__dirname, "pilotfish.pyz");
 const WINDOWS = process.platform === "win32";
 const NEWEST_FIRST = ["3.14", "3.13", "3.12", "3.11"];
-const IS_NEW_ENOUGH = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
+const QUESTION = "import sys, venv; print(sys.executable); sys.exit(sys.version_info < (3, 11))";
+const ELSEWHERE = path.dirname(process.execPath);
 const UV = {
   win32: "winget install --id astral-sh.uv",
   darwin: "brew install uv",
@@ -22,23 +23,32 @@ function pythons() {
   return [...named, ...usual, ...(WINDOWS ? [] : NEWEST_FIRST.map((version) => [`python${version}`]))];
 }
 
-/** The command line that runs the archive; undefined where nothing can. */
-function command() {
-  const works = (program, ...args) => spawnSync(program, args, { stdio: "ignore" }).status === 0;
-  for (const [program, ...chosen] of pythons()) {
-    if (works(program, ...chosen, "-c", IS_NEW_ENOUGH)) return [program, ...chosen, ARCHIVE];
-  }
-  return works("uv", "--version") ? ["uv", "run", "--no-project", "--python", ">=3.11", "--", "python", ARCHIVE] : undefined;
+/**
+ * The path of the Python that this starts; undefined where it is none, or too old. Asked in a folder that is nobody's
+ * project: in one, Python would import its modules, and uv would take its settings and run its `.venv`.
+ */
+function asked(program, ...args) {
+  const options = { cwd: ELSEWHERE, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] };
+  const answer = spawnSync(program, [...args, "-I", "-c", QUESTION], options);
+  return answer.status === 0 ? answer.stdout.trim() : undefined;
 }
 
-const found = command();
+/** The Python that runs the archive; undefined where nothing can. */
+function python() {
+  for (const [program, ...chosen] of pythons()) {
+    const found = asked(program, ...chosen);
+    if (found !== undefined) return found;
+  }
+  return asked("uv", "run", "--no-project", "--python", ">=3.11", "--", "python");
+}
+
+const found = python();
 if (found === undefined) {
   const install = UV[process.platform] ?? UV.linux;
   console.error(`Pilotfish needs Python 3.11 or newer, and there is none on the PATH. This brings one: ${install}`);
   process.exit(3);
 }
-const [program, ...args] = [...found, ...process.argv.slice(2)];
-const child = spawn(program, args, { stdio: "inherit" });
+const child = spawn(found, ["-I", ARCHIVE, ...process.argv.slice(2)], { stdio: "inherit" });
 process.on("SIGINT", () => {}); // the terminal has told the child too
 for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => {

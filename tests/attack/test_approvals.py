@@ -37,7 +37,7 @@ def poison(home: DaemonHome, told: Canary) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T49", "T4")
+@pytest.mark.proves("T49", "T4", "A14.12")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_approved_program_that_has_changed_does_not_run(approved: DaemonHome, tmp_path: Path, way: str) -> None:
     before = WAYS[way](approved, "a.own")
@@ -50,7 +50,7 @@ def test_an_approved_program_that_has_changed_does_not_run(approved: DaemonHome,
     assert "trust" in after or way == "hook", after
 
 
-@pytest.mark.proves("T49", "F81")
+@pytest.mark.proves("T49", "F81", "A14.12")
 def test_nor_after_a_crash_within_one_session(approved: DaemonHome, tmp_path: Path) -> None:
     with approved.link() as link:
         assert "bad word" in link.request("touched", {"paths": ["a.own"], "kind": "edit"})["text"]
@@ -64,7 +64,7 @@ def test_nor_after_a_crash_within_one_session(approved: DaemonHome, tmp_path: Pa
         assert not told.was_read()
 
 
-@pytest.mark.proves("T49")
+@pytest.mark.proves("T49", "A14.15")
 def test_a_file_in_an_option_that_has_changed_stops_the_server(approved: DaemonHome) -> None:
     with approved.link() as link:
         assert "bad word" in link.request("touched", {"paths": ["a.own"], "kind": "edit"})["text"]
@@ -78,7 +78,7 @@ def test_a_file_in_an_option_that_has_changed_stops_the_server(approved: DaemonH
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T50")
+@pytest.mark.proves("T50", "A14.13")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_folder_that_was_cloned_again_is_not_trusted(approved: DaemonHome, tmp_path: Path, way: str) -> None:
     copy = tmp_path / "copy"
@@ -103,7 +103,7 @@ NAMED = {
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T49", "T4")
+@pytest.mark.proves("T49", "T4", "A14.15")
 @pytest.mark.parametrize("case", NAMED)
 def test_an_approval_is_of_every_file_that_is_named(home: DaemonHome, case: str) -> None:
     entry, name = NAMED[case]
@@ -124,7 +124,7 @@ EMPTY = (
 """The hashes of an offer of nothing, as they are computed now and were before: the same in every folder."""
 
 
-@pytest.mark.proves("T51", "T6")
+@pytest.mark.proves("T51", "T6", "A14.14")
 def test_a_hash_that_no_terminal_has_shown_approves_nothing(home: DaemonHome, approved: DaemonHome) -> None:
     other = {**approved.environment, "HOME": f"{home.root}-other", "PILOTFISH_HOME": f"{home.root}-other/state"}
     shown = approve(str(approved.root), other).digest
@@ -136,7 +136,7 @@ def test_a_hash_that_no_terminal_has_shown_approves_nothing(home: DaemonHome, ap
     assert b"Nothing is trusted" in run(approved, "trust", "--list").stdout
 
 
-@pytest.mark.proves("T51", "T6")
+@pytest.mark.proves("T51", "T6", "A14.14")
 @pytest.mark.parametrize("constant", EMPTY)
 def test_nothing_is_approved_by_the_hash_of_nothing(home: DaemonHome, constant: str) -> None:
     refused = run(home, "trust", "--hash", constant)

@@ -56,6 +56,7 @@ def test_of_editable_installs_only_so_much_is_read() -> None:
 TEXTS = st.text(alphabet="ab1.=[]{}\"'#\\\n, -\0é", max_size=200)
 
 
+@pytest.mark.proves("A8.2")
 @given(TEXTS)
 def test_whatever_a_manifest_holds_no_reader_raises(text: str) -> None:
     toml_table(text)
@@ -85,6 +86,7 @@ def test_what_people_write_is_within_the_bounds(text: str, table: object) -> Non
     assert (found is not None) if table == "some" else found == table
 
 
+@pytest.mark.proves("A17.3")
 def test_json_with_comments_is_read_up_to_a_length_for_which_others_can_wait() -> None:
     fitting = "[" + "1," * (MAX_COMMENTED_CHARACTERS // 2 - 1) + "]"
     assert json_value(fitting) == [1] * (MAX_COMMENTED_CHARACTERS // 2 - 1)
@@ -92,6 +94,7 @@ def test_json_with_comments_is_read_up_to_a_length_for_which_others_can_wait() -
     assert json_value("[" + "1," * MAX_COMMENTED_CHARACTERS + "1]") == [1] * (MAX_COMMENTED_CHARACTERS + 1)
 
 
+@pytest.mark.proves("A17.5")
 def test_rules_of_what_is_ignored_are_read_up_to_a_number(tmp_path: Path) -> None:
     lines = [f"folder{number}*" for number in range(MAX_RULES + 5)]
     (tmp_path / ".gitignore").write_text("\n".join(lines))

@@ -224,6 +224,7 @@ async def use(repository: Repository) -> Mapping[str, str]:
 ALL = {*WRITING, *READING, *SAYING, *LOADING}
 
 
+@pytest.mark.proves("A1.1", "A1.2")
 @pytest.mark.skipif("files" not in confinable(), reason="this kernel has no Landlock")
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("carrier", CARRIERS)

@@ -41,6 +41,7 @@ func TestRuns(t *testing.T) {{
 """
 
 
+@pytest.mark.proves("A5.1")
 @pytest.mark.slow
 @pytest.mark.server("gopls")
 async def test_an_action_that_runs_the_tests_of_a_project_is_refused(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ WITHOUT_VERDICTS = {"bash"}
 """It has none without shellcheck, which the gate does not install."""
 
 
+@pytest.mark.proves("A1.1", "A10.2", "A17.6", "A18.30")
 @holds_files
 @pytest.mark.slow
 @pytest.mark.server(*SERVERS)
@@ -60,6 +61,7 @@ async def test_the_watched_home_tells_what_clangd_writes_and_reads_where_nothing
         assert "home/.ssh/authorized_keys" in trap.home.written()
 
 
+@pytest.mark.proves("A10.1")
 @holds_files
 @pytest.mark.slow
 @pytest.mark.server("clangd")
@@ -73,6 +75,7 @@ async def test_no_secret_is_in_a_diagnostic(tmp_path: Path) -> None:
     assert SECRET not in f"{answer} {told}"
 
 
+@pytest.mark.proves("A1.3")
 def test_clangd_is_withheld_where_the_kernel_cannot_hold_it() -> None:
     spec = load()["clangd"]
     assert spec.shown is not None

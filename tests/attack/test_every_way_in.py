@@ -56,7 +56,7 @@ def trapped(base: Path) -> Generator[tuple[DaemonHome, Trap]]:
 
 @pytest.mark.slow
 @pytest.mark.server(*ADMITTED)
-@pytest.mark.proves("T46", "T47", "T7", "TRUST-8", "TRUST-4")
+@pytest.mark.proves("T46", "T47", "T7", "TRUST-8", "TRUST-4", "A14.9")
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_of_a_trap_runs(tmp_path: Path, way: str) -> None:
     with trapped(tmp_path) as (home, trap):

@@ -140,6 +140,7 @@ def test_nothing_is_written_or_read_beyond_the_repository(command: str, trap: Pa
     excludes.close()
 
 
+@pytest.mark.proves("A2.2")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_of_a_repository_runs(command: str, trap: Path, ran: Canary, tmp_path: Path) -> None:
     COMMANDS[command](AbsPath(str(trap)), tmp_path)
@@ -185,6 +186,7 @@ PLACES: dict[str, Callable[[Path], Path]] = {
 }
 
 
+@pytest.mark.proves("A2.3")
 @pytest.mark.parametrize("place", PLACES)
 def test_nothing_runs_wherever_the_configuration_stands(place: str, trap: Path, ran: Canary) -> None:
     root = AbsPath(str(PLACES[place](trap)))
@@ -203,6 +205,7 @@ def test_the_trap_works_on_plain_git(words: list[str], trap: Path, ran: Canary) 
     assert ran.was_read()
 
 
+@pytest.mark.proves("A2.2")
 def test_a_submodule_alone_is_a_trap_for_a_git_that_enters_it(tmp_path: Path, trap: Path, ran: Canary) -> None:
     for key in PROGRAMS:
         plain_git(trap, "config", "--unset", key)
@@ -217,6 +220,7 @@ def test_changes_are_still_listed(trap: Path) -> None:
     assert committed_content(GIT, AbsPath(f"{trap}/a.py")) == TEXT.encode()
 
 
+@pytest.mark.proves("A2.4")
 @pytest.mark.parametrize("config", ["[filter\n", '[include]\n\tpath = "~nobody/x"\n'], ids=["broken", "no such user"])
 def test_a_configuration_that_git_cannot_read_leaves_nothing_to_run(
     config: str, trap: Path, ran: Canary, tmp_path: Path
@@ -244,6 +248,7 @@ BLOCKING = {
 }
 
 
+@pytest.mark.proves("A13.5")
 @pytest.mark.parametrize("config", BLOCKING.values(), ids=BLOCKING)
 def test_git_is_not_run_where_it_would_wait_for_a_pipe(
     config: str, trap: Path, monkeypatch: pytest.MonkeyPatch
@@ -261,6 +266,7 @@ def test_git_is_not_run_where_it_would_wait_for_a_pipe(
         run_git(GIT, root, ["status"], {})
 
 
+@pytest.mark.proves("A13.5")
 @pytest.mark.parametrize("name", ["config", "HEAD", "index", "info/exclude"])
 def test_nor_where_a_file_of_the_repository_is_a_pipe(name: str, trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (trap / ".git" / name).unlink()
@@ -282,6 +288,7 @@ def test_a_worktree_and_an_included_file_are_read(tmp_path: Path) -> None:
     assert committed_content(GIT, AbsPath(f"{beside}/a.py")) == TEXT.encode()
 
 
+@pytest.mark.proves("A2.1")
 @pytest.mark.slow
 def test_a_session_that_starts_in_the_trap_runs_nothing_of_it(home: DaemonHome, tmp_path: Path, ran: Canary) -> None:
     program = tmp_path / "program"

@@ -65,6 +65,7 @@ async def judged(user: User) -> str:
     return str(answer)
 
 
+@pytest.mark.proves("A8.1", "A9.1", "A17.3")
 @pytest.mark.slow
 @pytest.mark.server("basedpyright", "ruff")
 @pytest.mark.parametrize("files", HOSTILE.values(), ids=HOSTILE)
@@ -73,6 +74,7 @@ async def test_a_file_that_cannot_be_read_costs_that_file_alone(files: Mapping[s
     assert "reportAssignmentType" in await judged(user)
 
 
+@pytest.mark.proves("A9.2")
 @pytest.mark.slow
 @pytest.mark.server("basedpyright", "ruff")
 @pytest.mark.parametrize("name", ["long integer", "NUL in .venv", "long version"])
@@ -87,6 +89,7 @@ def test_the_doctor_survives_them(name: str, user: User) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.proves("A9.3")
 @pytest.mark.slow
 @pytest.mark.server("basedpyright", "ruff")
 async def test_folders_that_lie_in_each_other_without_end_stop_nobody(user: User) -> None:

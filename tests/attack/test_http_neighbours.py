@@ -25,7 +25,7 @@ SLOW = {
 }
 
 
-@pytest.mark.proves("T55", "F85")
+@pytest.mark.proves("T55", "F85", "A14.22", "A18.25")
 @pytest.mark.parametrize("slow", SLOW)
 def test_the_owner_gets_in_however_many_strangers_stay(home: DaemonHome, slow: str) -> None:
     with http_served(home) as served, ExitStack() as crowd:
@@ -48,7 +48,7 @@ def test_the_owner_gets_in_however_many_strangers_stay(home: DaemonHome, slow: s
             heard += mine.recv(65536)
 
 
-@pytest.mark.proves("T54", "T21")
+@pytest.mark.proves("T54", "T21", "A14.22")
 def test_a_stranger_is_told_of_no_place(home: DaemonHome) -> None:
     with http_served(home) as served:
         secrets = [home.environment["HOME"], home.environment["PILOTFISH_HOME"], str(home.root), "token"]
@@ -66,7 +66,7 @@ def test_a_stranger_is_told_of_no_place(home: DaemonHome) -> None:
                 assert [secret for secret in secrets if secret in told.replace("bearer token", "")] == []
 
 
-@pytest.mark.proves("T54")
+@pytest.mark.proves("T54", "A14.21", "A18.26")
 def test_the_link_that_works_once_is_in_no_arguments(home: DaemonHome, tmp_path: Path) -> None:
     programs, told = tmp_path / "programs", tmp_path / "told"
     programs.mkdir()

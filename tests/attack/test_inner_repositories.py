@@ -64,6 +64,7 @@ async def test_what_the_trusted_repository_brings_along_runs(user: User, ran: Ca
     assert ran.was_read()
 
 
+@pytest.mark.proves("A3.1")
 @pytest.mark.parametrize("files", [("package.json",), ("tsconfig.json", "eslint.config.js"), ()], ids=" ".join)
 @pytest.mark.parametrize("mark", ["folder", "file"])
 async def test_what_a_repository_inside_it_brings_along_does_not(
@@ -80,6 +81,7 @@ async def test_what_a_repository_inside_it_brings_along_does_not(
     assert not ran.was_read()
 
 
+@pytest.mark.proves("A3.1")
 async def test_nor_does_a_server_of_the_repository_around_it_serve_its_files(user: User, ran: Canary) -> None:
     plant(user.workspace, ran)
     inner = user.workspace / "evil"

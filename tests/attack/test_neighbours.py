@@ -71,7 +71,7 @@ def test_a_text_that_one_client_only_supposes_is_nobody_elses(home: DaemonHome) 
 HELLO = b'{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1}}'
 
 
-@pytest.mark.proves("T26", "F75")
+@pytest.mark.proves("T26", "F75", "A16.4")
 @pytest.mark.parametrize("word", [b"", b"Content-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)], ids=["silent", "hello"])
 def test_a_thousand_connections_at_once_keep_no_hook_out(home: DaemonHome, word: bytes) -> None:
     home.write("a.x", "bad\n")

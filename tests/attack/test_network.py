@@ -35,7 +35,7 @@ def victim(folder: Path, server: str, **config: Any) -> DaemonHome:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T52")
+@pytest.mark.proves("T52", "A14.17")
 @pytest.mark.parametrize("server", SCHEMAS)
 def test_a_schema_is_fetched_by_the_users_own_setting_alone(tmp_path: Path, ear: Ear, server: str) -> None:
     name, text = SCHEMAS[server]
@@ -50,7 +50,7 @@ def test_a_schema_is_fetched_by_the_users_own_setting_alone(tmp_path: Path, ear:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T52", "T10")
+@pytest.mark.proves("T52", "T10", "A14.17", "A18.19")
 @pytest.mark.parametrize("way", WAYS)
 def test_nor_can_the_project_allow_it(tmp_path: Path, ear: Ear, way: str) -> None:
     home = victim(tmp_path, "yaml")
@@ -67,7 +67,7 @@ def test_nor_can_the_project_allow_it(tmp_path: Path, ear: Ear, way: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T52", "T10")
+@pytest.mark.proves("T52", "T10", "A14.16", "A18.20")
 @pytest.mark.parametrize("who", ["nobody", "the project", "the user"])
 def test_no_types_are_fetched_for_a_javascript_file(tmp_path: Path, ear: Ear, who: str) -> None:
     entry = {"typescript": {"initialization": {"disableAutomaticTypingAcquisition": False}}}
@@ -84,7 +84,7 @@ def test_no_types_are_fetched_for_a_javascript_file(tmp_path: Path, ear: Ear, wh
     assert who == "the user" or ear.heard == []
 
 
-@pytest.mark.proves("T52")
+@pytest.mark.proves("T52", "A14.17")
 def test_a_database_server_waits_until_the_user_has_configured_it(home: DaemonHome, tmp_path: Path) -> None:
     told, programs = canary(tmp_path), tmp_path / "programs"
     programs.mkdir()

@@ -41,7 +41,7 @@ def shared(home: DaemonHome, tmp_path: Path) -> DaemonHome:
     return DaemonHome(mine, home.environment)
 
 
-@pytest.mark.proves("T56")
+@pytest.mark.proves("T56", "A14.20")
 def test_a_repository_of_another_user_above_ours_is_not_its_root(shared: DaemonHome) -> None:
     shown = json.loads(run(shared, "config", "show", "--json").stdout)
     assert shown["root"] == str(shared.root)
@@ -53,7 +53,7 @@ def test_a_repository_of_another_user_above_ours_is_not_its_root(shared: DaemonH
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T56")
+@pytest.mark.proves("T56", "A14.20")
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "doctor"])
 def test_a_configuration_of_another_user_does_not_count(home: DaemonHome, way: str) -> None:
     for name in ("own", "theirs"):
@@ -68,7 +68,7 @@ def test_a_configuration_of_another_user_does_not_count(home: DaemonHome, way: s
     assert "belongs to another user" in run(theirs, "config", "check").stdout.decode()
 
 
-@pytest.mark.proves("T48", "T56")
+@pytest.mark.proves("T48", "T56", "A14.20")
 def test_a_program_that_another_user_can_change_is_not_started(home: DaemonHome, tmp_path: Path) -> None:
     told, planted = canary(tmp_path), tmp_path / "planted"
     planted.mkdir()

@@ -14,6 +14,7 @@ from support.files.virtual_tree import VirtualTree
 pytestmark = pytest.mark.proves("T43")
 
 
+@pytest.mark.proves("A17.1")
 @pytest.mark.timeout(20)
 def test_nobody_waits_for_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.py")

@@ -33,7 +33,7 @@ NAMES = (
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T13", "T30", "T32", "F44", "F45", "FMT-3")
+@pytest.mark.proves("T13", "T30", "T32", "F44", "F45", "FMT-3", "A17.12")
 def test_a_name_is_only_ever_a_name(home: DaemonHome, tmp_path: Path) -> None:
     for name in NAMES:
         (Path(os.fsdecode(os.fsencode(home.root))) / os.fsdecode(name)).write_bytes(b"bad\n")

@@ -34,7 +34,7 @@ def server_of(home: DaemonHome) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T47")
+@pytest.mark.proves("T47", "A18.1")
 def test_a_home_inside_the_repository_is_not_the_servers(tmp_path: Path) -> None:
     """A home has code in it: Python's user site, npm's settings."""
     require(["basedpyright"])
@@ -54,7 +54,7 @@ def test_a_home_inside_the_repository_is_not_the_servers(tmp_path: Path) -> None
     assert not told.was_read()
 
 
-@pytest.mark.proves("T47", "T48", "T12")
+@pytest.mark.proves("T47", "T48", "T12", "A18.9", "A18.10")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -85,7 +85,7 @@ def test_no_other_variable_brings_code_of_the_repository(home: DaemonHome, name:
         assert name not in environment(server_of(home))
 
 
-@pytest.mark.proves("T26", "T48")
+@pytest.mark.proves("T26", "T48", "A18.11")
 def test_a_path_without_end_is_cut(home: DaemonHome) -> None:
     home.write("a.x", "bad\n")
     home.control(start=True).close()
@@ -96,7 +96,7 @@ def test_a_path_without_end_is_cut(home: DaemonHome) -> None:
         assert len(environment(server_of(home))["PATH"].split(os.pathsep)) <= 500
 
 
-@pytest.mark.proves("T49")
+@pytest.mark.proves("T49", "A14.4", "A18.12")
 def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_path: Path) -> None:
     script, told = home.root / "server.sh", canary(tmp_path)
     line = f"exec {shlex.join(fake_server('answering')['command'])}\n"
@@ -117,7 +117,7 @@ def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_pat
     assert not told.was_read()
 
 
-@pytest.mark.proves("T49")
+@pytest.mark.proves("T49", "A18.13")
 def test_a_program_of_the_same_name_in_a_folder_below_was_not_approved(home: DaemonHome, tmp_path: Path) -> None:
     told, inner = canary(tmp_path), home.root / "inner"
     inner.mkdir()
@@ -135,7 +135,7 @@ def test_a_program_of_the_same_name_in_a_folder_below_was_not_approved(home: Dae
     assert "is not what was approved" in said
 
 
-@pytest.mark.proves("T53", "T28")
+@pytest.mark.proves("T53", "T28", "A18.22")
 def test_no_file_is_moved_to_where_it_would_steer(home: DaemonHome) -> None:
     home.write("a.x", f"{ORDER}\n")
     (home.root / "rules").mkdir()
@@ -156,7 +156,7 @@ def test_no_file_is_moved_to_where_it_would_steer(home: DaemonHome) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T52")
+@pytest.mark.proves("T52", "A18.21")
 @pytest.mark.parametrize(
     ("server", "name", "text"),
     [
@@ -179,7 +179,7 @@ def test_a_schema_of_the_repository_that_refers_elsewhere_is_not_followed(
     assert ear.heard == []
 
 
-@pytest.mark.proves("T6", "T51")
+@pytest.mark.proves("T6", "T51", "A18.27")
 def test_trust_is_not_taken_from_an_answer_that_was_typed_ahead(home: DaemonHome) -> None:
     for given in (b"y\n", b"yes\n" * 100):
         assert run(home, "trust", given=given).returncode != 0
@@ -187,7 +187,7 @@ def test_trust_is_not_taken_from_an_answer_that_was_typed_ahead(home: DaemonHome
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T47", "T1")
+@pytest.mark.proves("T47", "T1", "A18.2")
 @pytest.mark.parametrize(
     ("variable", "way"),
     [
@@ -216,7 +216,7 @@ def test_a_configuration_in_the_repository_is_never_the_users(
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T47")
+@pytest.mark.proves("T47", "A18.3")
 @pytest.mark.parametrize(
     ("value", "way"),
     [
@@ -246,7 +246,7 @@ def test_a_state_in_the_repository_is_never_ours(tmp_path: Path, value: str, way
     assert "not assignable" not in said
 
 
-@pytest.mark.proves("T47", "TRUST-8")
+@pytest.mark.proves("T47", "TRUST-8", "A18.4")
 def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_path: Path) -> None:
     root, told = tmp_path / "root", canary(tmp_path)
     packages = root / ".venv" / "lib" / "python3.12" / "site-packages"
@@ -264,7 +264,7 @@ def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_p
         assert Path(made).stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.proves("T47", "T15")
+@pytest.mark.proves("T47", "T15", "A18.5")
 def test_a_journal_that_others_could_have_written_is_not_taken_up(tmp_path: Path) -> None:
     journal = tmp_path / "journal" / "0123456789abcdef"
     journal.mkdir(parents=True)

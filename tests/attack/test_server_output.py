@@ -52,7 +52,7 @@ def _serve(home: DaemonHome, scenario: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T28", "T31", "T32", "T34", "FMT-3", "F83", "P34")
+@pytest.mark.proves("T28", "T31", "T32", "T34", "FMT-3", "F83", "P34", "A17.12")
 def test_no_sink_passes_on_what_a_terminal_or_a_model_would_obey(haunted: DaemonHome) -> None:
     said = list(_everything_said(haunted))
     assert [(name, found[0]) for name, text in said if (found := HIDDEN.search(text.replace("\n", " ")))] == []
@@ -79,7 +79,7 @@ STEERING = (
 )  # fmt: skip
 
 
-@pytest.mark.proves("T53", "T28", "T11")
+@pytest.mark.proves("T53", "T28", "T11", "A14.19")
 def test_no_edit_of_a_server_creates_a_file_that_steers(haunted: DaemonHome) -> None:
     _serve(haunted, "steering")
     for folder in (".github", ".cursor/rules", ".git/hooks", ".cargo", "sub"):

@@ -70,12 +70,14 @@ FOUND = {
 """What ran code of an untrusted repository, and a file that made it."""
 
 
+@pytest.mark.proves("A14.10")
 @pytest.mark.parametrize("server", FOUND)
 def test_what_ran_code_is_withheld_in_every_version(server: str) -> None:
     for version in (None, "", "0", "1", "99999"):
         assert isinstance(admitted(load()[server], trusted=False, version=version), Withheld)
 
 
+@pytest.mark.proves("A14.9")
 @pytest.mark.slow
 def test_what_ran_code_is_not_even_started(home: DaemonHome, tmp_path: Path) -> None:
     user = ShellUser(home)

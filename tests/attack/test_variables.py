@@ -32,7 +32,7 @@ def victim(tmp_path: Path) -> Iterator[DaemonHome]:
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T47", "T12")
+@pytest.mark.proves("T47", "T12", "A14.11")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_module_of_the_repository_is_not_loaded_into_a_real_server(
     victim: DaemonHome, tmp_path: Path, way: str
@@ -45,7 +45,7 @@ def test_a_module_of_the_repository_is_not_loaded_into_a_real_server(
     assert not told.was_read()
 
 
-@pytest.mark.proves("T47", "T12")
+@pytest.mark.proves("T47", "T12", "A13.3")
 @pytest.mark.parametrize("program", [("pilotfish",), ("python", "-m", "pilotfish")], ids=" ".join)
 @pytest.mark.parametrize("words", [("--help",), ("check", "a.x"), ("hook", "plain"), ("mcp",)], ids=" ".join)
 def test_a_module_of_the_current_folder_is_not_loaded_into_ours(
@@ -69,7 +69,7 @@ def test_a_module_of_the_current_folder_is_not_loaded_into_ours(
     assert not told.was_read()
 
 
-@pytest.mark.proves("T47", "T12")
+@pytest.mark.proves("T47", "T12", "A13.3")
 def test_no_module_of_the_current_folder_is_loaded_into_the_hook_program_that_setup_writes(
     home: DaemonHome, tmp_path: Path
 ) -> None:
@@ -110,7 +110,7 @@ LEADING = {
 }
 
 
-@pytest.mark.proves("T47")
+@pytest.mark.proves("T47", "A14.11")
 def test_no_variable_that_leads_into_the_root_reaches_a_server(home: DaemonHome) -> None:
     home.environment.update({name: value.format(root=home.root) for name, value in LEADING.items()})
     home.environment["PATH"] = f"{home.root}/bin:.:/proc/self/cwd/bin:{home.environment['PATH']}"
@@ -127,7 +127,7 @@ def test_no_variable_that_leads_into_the_root_reaches_a_server(home: DaemonHome)
 
 
 @pytest.mark.slow
-@pytest.mark.proves("T9", "T48")
+@pytest.mark.proves("T9", "T48", "A14.18", "A18.6")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_path_into_the_repository_does_not_decide_which_program_runs(
     victim: DaemonHome, tmp_path: Path, way: str
@@ -145,7 +145,7 @@ def test_a_path_into_the_repository_does_not_decide_which_program_runs(
     assert not told.was_read()
 
 
-@pytest.mark.proves("T48", "REG-4")
+@pytest.mark.proves("T48", "REG-4", "A14.18")
 def test_what_one_client_has_set_is_not_in_the_server_of_another(home: DaemonHome, tmp_path: Path) -> None:
     home.write("a.x", "bad\n")
     poisoned = {**home.environment, "PYTHONPATH": str(tmp_path / "elsewhere")}

@@ -31,6 +31,7 @@ def copied(root: Path, target: Path, base: str | None) -> Path:
     return target
 
 
+@pytest.mark.proves("A4.1")
 def test_what_is_ignored_is_not_copied_through_a_link_of_the_base(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -47,6 +48,7 @@ def test_what_is_ignored_is_not_copied_through_a_link_of_the_base(root: Path, tm
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.proves("A4.2")
 @pytest.mark.parametrize("base", ["--index-output=/nowhere/x", "-m", "--"])
 def test_a_base_is_no_option_of_git(base: str, root: Path, tmp_path: Path) -> None:
     (root / "a.py").write_text("a\n")
@@ -59,6 +61,7 @@ DEPTH = 1_200
 """Folders in each other: more than Python calls itself."""
 
 
+@pytest.mark.proves("A9.3")
 def test_a_deep_tree_is_copied(root: Path, tmp_path: Path) -> None:
     here = os.open(root, os.O_RDONLY)
     for _ in range(DEPTH):
@@ -75,6 +78,7 @@ def test_a_deep_tree_is_copied(root: Path, tmp_path: Path) -> None:
         subprocess.run(["rm", "-r", str(made)], check=True)
 
 
+@pytest.mark.proves("A4.3")
 def test_a_file_of_one_patch_is_a_folder_of_the_next_and_back(tmp_path: Path) -> None:
     files, file, inner = CopiedFiles(), AbsPath(str(tmp_path / "l")), AbsPath(str(tmp_path / "l" / "m" / "x.py"))
     for texts in ({file: "file"}, {inner: "inner"}, {file: "file"}, {inner: "inner"}, {}):

@@ -125,12 +125,14 @@ def test_a_line_that_was_cut_short_is_no_judgement() -> None:
     assert list(judged_ids([whole, b"{}\n", whole[:-1]])) == ["a"]
 
 
+@pytest.mark.proves("A17.9")
 @pytest.mark.parametrize("line", ["", "[]", '{"id": 1}', '{"id": 1, "files": {"a": ""}, "diff": ""}', '{"files": {}}'])
 def test_what_is_no_patch_is_refused(line: str) -> None:
     with pytest.raises(BadPatch):
         read_patch(line)
 
 
+@pytest.mark.proves("A17.9")
 @pytest.mark.parametrize(
     ("patch", "moves"),
     [

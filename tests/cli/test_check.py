@@ -283,7 +283,7 @@ def test_a_folder_of_which_nothing_could_be_checked_is_not_clean(
     assert workspace.run("check", "docs", *options) == 2
 
 
-@pytest.mark.proves("DOC-6", "OPS-6", "F99")
+@pytest.mark.proves("DOC-6", "OPS-6", "F99", "A14.8")
 @pytest.mark.parametrize("code", [Code.UNSUPPORTED, Code.LIMIT_EXCEEDED, Code.FILE_UNREADABLE, Code.OUTSIDE_WORKSPACE])
 def test_what_cannot_be_read_in_a_folder_is_named(
     code: Code, tree: Path, workspace: ScriptedWorkspace, capsys: Captured

@@ -104,13 +104,13 @@ def test_nobody_is_there_to_choose_an_action() -> None:
     assert box.messages[-1] == "asked: Start a build? ['Build', 'Later']"
 
 
-@pytest.mark.proves("C59", "T34", "RPC-4")
+@pytest.mark.proves("C59", "T34", "RPC-4", "A17.15")
 @pytest.mark.parametrize("uri", ["file:///etc/passwd", "https://example.org", "javascript:alert(1)"])
 def test_no_document_is_ever_shown(uri: str) -> None:
     assert asked("window/showDocument", {"uri": uri, "external": True}) == {"success": False}
 
 
-@pytest.mark.proves("C61", "RPC-4")
+@pytest.mark.proves("C61", "RPC-4", "A17.15")
 def test_an_edit_that_nobody_asked_for_is_refused() -> None:
     reply = asked("workspace/applyEdit", {"edit": {"changes": {}}})
     assert reply["applied"] is False
@@ -191,7 +191,7 @@ def test_unknown_notifications_are_met_with_silence(method: str) -> None:
     assert take_notification(inbox(), method, raw({"x": 1}))
 
 
-@pytest.mark.proves("C63")
+@pytest.mark.proves("C63", "A17.16")
 def test_a_hundred_thousand_log_messages_are_bounded() -> None:
     box = inbox()
     for number in range(100_000):
@@ -217,7 +217,7 @@ def test_status_and_progress_reach_readiness() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.proves("C21", "F39", "F36")
+@pytest.mark.proves("C21", "F39", "F36", "A17.16")
 async def test_ten_thousand_requests_at_once_are_all_answered() -> None:
     async with session_on(lambda script: None) as (session, server):
         identifiers = [server.ask("workspace/configuration", {"items": [{}]}) for _ in range(10_000)]

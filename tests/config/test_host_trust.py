@@ -253,6 +253,7 @@ def test_a_worktree_is_trusted_with_its_repository_and_only_if_that_knows_it(hom
     assert not trusted(home, worktree), "nobody waits for a pipe"
 
 
+@pytest.mark.proves("A18.29")
 def test_the_files_that_decide_are_looked_at_again_when_they_change(home: Home) -> None:
     wire(home, "claude-code")
     file = claude(home, home.workspace)

@@ -60,7 +60,7 @@ NAMED: dict[str, tuple[dict[str, Json], str]] = {
 }
 
 
-@pytest.mark.proves("T49", "T4")
+@pytest.mark.proves("T49", "T4", "A18.14", "A18.16")
 @pytest.mark.parametrize("case", NAMED)
 @pytest.mark.parametrize("happens", ["changes", "appears", "disappears"])
 def test_an_approval_is_stale_when_a_named_file(home: Home, case: str, happens: str) -> None:
@@ -80,7 +80,7 @@ def test_an_approval_is_stale_when_a_named_file(home: Home, case: str, happens: 
     assert any(f"content of {name}" in line for line in trust.differences), trust.differences
 
 
-@pytest.mark.proves("T49")
+@pytest.mark.proves("T49", "A18.15")
 def test_what_a_file_names_itself_counts_too(home: Home) -> None:
     home.project(b"#!./interpreter -x\n", "run")
     home.project(b"before", "interpreter")
@@ -94,7 +94,7 @@ def test_what_a_file_names_itself_counts_too(home: Home) -> None:
         assert not home.load().config.trusted
 
 
-@pytest.mark.proves("T49", "T4")
+@pytest.mark.proves("T49", "T4", "A18.17")
 def test_a_link_that_leads_elsewhere_is_another_program(home: Home, tmp_path: Path) -> None:
     link = home.workspace / "x"
     link.symlink_to("/bin/true")
@@ -133,7 +133,7 @@ def test_in_a_folder_below_only_what_was_approved_may_run(home: Home) -> None:
     assert changed_files(trust.approval, "pyright", root, root) == ("x",)
 
 
-@pytest.mark.proves("T49", "TRUST-4")
+@pytest.mark.proves("T49", "TRUST-4", "A18.18")
 def test_an_entry_that_names_too_much_is_not_trusted(home: Home) -> None:
     home.project({"lsp": {"pyright": entry(command=["./x"])}})
     approve(home)

@@ -30,7 +30,7 @@ def rooted(home: Home) -> tuple[str, str]:
     return ("--root", str(home.workspace))
 
 
-@pytest.mark.proves("CFG-11")
+@pytest.mark.proves("CFG-11", "A13.7")
 def test_show_prints_every_value_with_its_origin(home: Home) -> None:
     user = home.user({"timing": {"requestTimeoutMs": 1234}, "feedback": {"preset": "pi"}})
     project = home.project({"lsp": {"pyright": {"roots": ["x"], "command": ["./evil"]}}})
@@ -132,7 +132,7 @@ def test_a_hash_is_promised_only_where_there_is_one(home: Home) -> None:
     assert "--hash" in hint()
 
 
-@pytest.mark.proves("T1", "T16", "T32")
+@pytest.mark.proves("T1", "T16", "T32", "A17.20")
 def test_what_would_run_is_shown_whole_and_harmless(home: Home) -> None:
     home.project(EVIL)
     shown = run(home, "trust", str(home.workspace)).stdout
@@ -167,7 +167,7 @@ def at_terminal(home: Home, answer: str) -> tuple[int, str]:
     return process.wait(timeout=30), screen.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.proves("TRUST-6", "T16")
+@pytest.mark.proves("TRUST-6", "T16", "A13.4")
 @pytest.mark.parametrize(("answer", "granted"), [("y\n", True), ("n\n", False), ("\n", False)], ids=["y", "n", "enter"])
 def test_at_a_terminal_a_person_is_asked_and_no_is_the_default(home: Home, answer: str, granted: bool) -> None:
     home.project({"lsp": {"pyright": {"command": ["./own", "--stdio"]}}})

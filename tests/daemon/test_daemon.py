@@ -61,7 +61,7 @@ def test_the_daemon_has_no_folder_and_no_terminal_and_belongs_to_nobody(home: Da
         assert int(soft.split()[3]) >= 1024
 
 
-@pytest.mark.proves("F65", "POOL-5", "P1")
+@pytest.mark.proves("F65", "POOL-5", "P1", "A13.8")
 def test_kill_9_of_the_daemon_leaves_nothing_and_the_next_client_starts_a_clean_one(home: DaemonHome) -> None:
     home.configure("prolific")
     home.write("a.x", "bad\n")
@@ -293,7 +293,7 @@ def remove_lock(home: DaemonHome) -> None:
     Path(home.place.lock).unlink()
 
 
-@pytest.mark.proves("F69", "F68", "F104")
+@pytest.mark.proves("F69", "F68", "F104", "A14.24")
 @pytest.mark.parametrize("remove", [remove_socket, remove_state, remove_lock])
 def test_a_daemon_that_nobody_can_find_ends_and_the_next_call_starts_another(
     home: DaemonHome, remove: Callable[[DaemonHome], None]

@@ -69,7 +69,7 @@ def test_a_hook_that_prints_nothing_waits_for_no_daemon_and_starts_one(home: Dae
     assert home.daemons() == [daemon]
 
 
-@pytest.mark.proves("HOOK-2", "F65")
+@pytest.mark.proves("HOOK-2", "F65", "A15.5")
 def test_a_hook_whose_daemon_was_killed_starts_another(home: DaemonHome) -> None:
     home.write("a.x", "bad\n")
     with home.control(start=True) as link:

@@ -24,7 +24,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.mark.proves("F75", "P20")
+@pytest.mark.proves("F75", "P20", "A16.3")
 async def test_thirty_two_clients_with_mixed_requests_lose_none(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     count = 10 * int(str(pytestconfig.getoption("--rounds")))
 
@@ -54,7 +54,7 @@ FLOOD = 600
 """Calls: more than a client may have at work, fewer than it may have waiting."""
 
 
-@pytest.mark.proves("F75")
+@pytest.mark.proves("F75", "A16.2")
 async def test_a_flood_of_one_client_makes_nobody_else_wait_for_its_end(tmp_path: Path) -> None:
     calls = (
         framed(b'{"jsonrpc":"2.0","id":%d,"method":"check","params":{"paths":["a.x","b.x"]}}' % number)

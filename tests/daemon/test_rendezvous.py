@@ -40,7 +40,7 @@ def place(tmp_path: Path) -> DaemonPlace:
     return DaemonPlace({"PILOTFISH_HOME": str(tmp_path / "state")})
 
 
-@pytest.mark.proves("F70", "T22")
+@pytest.mark.proves("F70", "T22", "A13.2")
 @pytest.mark.parametrize("length", [10, 150])
 def test_a_socket_path_fits_and_a_folder_that_a_neighbour_took_is_not_used(tmp_path: Path, length: int) -> None:
     long, is_short = DaemonPlace({"PILOTFISH_HOME": str(tmp_path / ("x" * length))}), length > MAX_SOCKET_PATH

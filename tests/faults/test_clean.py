@@ -43,7 +43,27 @@ SAMPLE: dict[str, Way] = {
 }
 
 
-@pytest.mark.proves("F95", "F96", "P7")
+@pytest.mark.proves(
+    "F95",
+    "F96",
+    "P7",
+    "A6.1",
+    "A6.2",
+    "A7.1",
+    "A7.2",
+    "A12.3",
+    "A12.5",
+    "A12.6",
+    "A12.7",
+    "A12.8",
+    "A14.3",
+    "A14.4",
+    "A14.7",
+    "A15.1",
+    "A15.2",
+    "A15.3",
+    "A15.4",
+)
 @pytest.mark.parametrize("case", [case for case in CASES if str(case) in SAMPLE], ids=str)
 async def test_an_error_is_never_called_clean(case: Case, tmp_path: Path) -> None:
     require([case.server])
@@ -56,7 +76,7 @@ UNCHECKED = {
 }
 
 
-@pytest.mark.proves("F94", "P7")
+@pytest.mark.proves("F94", "P7", "A12.1", "A12.2", "A14.2", "A14.6")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", [case for case in CASES if str(case) in UNCHECKED], ids=str)
 async def test_what_a_server_cannot_check_is_never_called_clean(case: Case, way: Way, tmp_path: Path) -> None:
@@ -136,7 +156,7 @@ def test_every_input_that_the_catalogue_names_is_played_or_is_said_not_to_be() -
     assert lacking == NOT_PLAYED.keys()
 
 
-@pytest.mark.proves("P7")
+@pytest.mark.proves("P7", "A14.1", "A14.6", "A15.1", "A15.2", "A15.4")
 def test_the_page_has_what_came_of_every_case_and_no_false_clean() -> None:
     page = (CLONE / "docs" / "RELIABILITY.md").read_text()
     table = page.partition("<!-- begin of the matrix -->")[2].partition("<!-- end of the matrix -->")[0]

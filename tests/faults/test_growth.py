@@ -83,7 +83,7 @@ async def _edited(ground: ScriptedService, client: ClientSession, numbers: range
 
 
 @pytest.mark.slow
-@pytest.mark.proves("P15", "F21", "F23", "T36")
+@pytest.mark.proves("P15", "F21", "F23", "T36", "A16.5")
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process's memory is read from /proc")
 def test_a_flooded_daemon_stays_small_and_answers(tmp_path: Path) -> None:
     torrent = Fault("floods_everything")

@@ -52,7 +52,7 @@ AT_ONCE = 5
 @pytest.mark.proves(
     "F2", "F3", "F4", "F5", "F6", "F9", "F15", "F16", "F17", "F18", "F21", "F22", "F23", "F25", "F26", "F28", "F30",
     "F31", "F32", "F33", "F34", "F36", "F38", "F39", "F40", "FMT-8", "OPS-6", "P5", "P34",
-    "POOL-3", "POOL-5", "T36", "T38",
+    "POOL-3", "POOL-5", "T36", "T38", "A16.7",
 )  # fmt: skip
 @pytest.mark.parametrize("surface", SURFACES)
 async def test_every_fault_is_told_as_what_it_is_and_harms_nobody_else(surface: str, tmp_path: Path) -> None:

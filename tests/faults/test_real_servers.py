@@ -30,7 +30,7 @@ async def feedback(running: RealService, text: str, client: ClientSession | None
     return await running.service.touched(Touch((name,), "edit"), client or running.client)
 
 
-@pytest.mark.proves("POOL-6")
+@pytest.mark.proves("POOL-6", "A15.7")
 async def test_two_client_sessions_on_one_root_share_one_process(tmp_path: Path) -> None:
     async with real_service(tmp_path, PATIENT) as running:
         first = await feedback(running, BROKEN)
@@ -41,7 +41,7 @@ async def test_two_client_sessions_on_one_root_share_one_process(tmp_path: Path)
         assert running.entry("basedpyright").starts == 1
 
 
-@pytest.mark.proves("F6", "F9", "POOL-2")
+@pytest.mark.proves("F6", "F9", "POOL-2", "A15.5")
 async def test_after_kill_nine_the_next_answer_is_right_without_anyone_acting(tmp_path: Path) -> None:
     async with real_service(tmp_path, PATIENT) as running:
         await feedback(running, FINE)
@@ -54,7 +54,7 @@ async def test_after_kill_nine_the_next_answer_is_right_without_anyone_acting(tm
         assert running.entry("basedpyright").starts == 2
 
 
-@pytest.mark.proves("F18", "POOL-5")
+@pytest.mark.proves("F18", "POOL-5", "A15.6")
 async def test_a_frozen_server_is_found_hung_and_replaced_and_nothing_of_it_is_left(tmp_path: Path) -> None:
     async with real_service(tmp_path, PATIENT) as running:
         await feedback(running, FINE)
@@ -108,7 +108,7 @@ MODE = "from typing import Literal\n\nMode = Literal['ab']\n"
 PATTERN = "export const end = /\\/*$/;\nexport const name: string = 'a';\n/* more */\n"
 
 
-@pytest.mark.proves("DIAG-11")
+@pytest.mark.proves("DIAG-11", "A15.8")
 @pytest.mark.parametrize(
     ("ending", "before", "after", "user"),
     [

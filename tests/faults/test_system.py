@@ -153,7 +153,7 @@ def test_whatever_is_written_first_makes_the_state_private(tmp_path: Path, write
     assert [path for path in found if path.lstat().st_mode & 0o077] == []
 
 
-@pytest.mark.proves("F66")
+@pytest.mark.proves("F66", "A16.5")
 def test_a_daemon_that_is_told_to_stop_ends_with_its_servers(home: DaemonHome) -> None:
     with home.link() as link:
         link.request("touched", TOUCH)

@@ -513,7 +513,7 @@ def changed(event: Mapping[str, object], changes: Mapping[str, object]) -> bytes
     return json.dumps({**event, **changes}).encode()
 
 
-@pytest.mark.proves("HOOK-2", "FMT-8")
+@pytest.mark.proves("HOOK-2", "FMT-8", "A16.6")
 @pytest.mark.parametrize("host", sorted({row[0] for row in ROWS.values()} | {"plain"}))
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())

@@ -179,6 +179,7 @@ def test_all_asks_nothing_with_yes(user: User, monkeypatch: pytest.MonkeyPatch) 
 # --- What a host finds ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("A13.6")
 def test_claude_code_gets_its_hooks_its_tools_and_its_command(user: User) -> None:
     assert run(["setup", "claude-code"]) == 0
     hooks = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
@@ -402,7 +403,7 @@ def test_a_link_stays_a_link_and_what_it_leads_to_is_changed(user: User) -> None
     assert link.read_text() == "{}\n"
 
 
-@pytest.mark.proves("T28")
+@pytest.mark.proves("T28", "A17.10")
 @pytest.mark.parametrize("linked", [".claude/settings.local.json", ".claude"])
 def test_no_link_of_a_project_leads_us_out_of_it(linked: str, user: User, capsys: pytest.CaptureFixture[str]) -> None:
     target = user.home / ".bashrc"
@@ -416,6 +417,7 @@ def test_no_link_of_a_project_leads_us_out_of_it(linked: str, user: User, capsys
     assert user.files() == before
 
 
+@pytest.mark.proves("A17.10")
 def test_what_is_no_file_is_refused(user: User) -> None:
     (user.home / ".qwen" / "settings.json").mkdir(parents=True)
     assert run(["setup", "qwen"]) == 3

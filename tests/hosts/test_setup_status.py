@@ -1,6 +1,7 @@
 """`pilotfish setup --status`: which hosts are wired, which of them are installed, and what of it works."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from pilotfish.hosts.shared.status import is_installed
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.cli.main import run
 from support.daemon.homes import no_daemon_left
+from support.files.canaries import canary
 from support.hosts.users import User, install
 
 pytestmark = pytest.mark.proves("HOOK-3")
@@ -168,3 +170,34 @@ def test_status_says_that_the_configuration_is_broken(user: User, capsys: pytest
     said = capsys.readouterr()
     assert "The configuration has an error: " in said.err
     assert "No host is wired." in said.out
+
+
+@pytest.mark.proves("A17.11", "T1", "T43")
+@pytest.mark.usefixtures("daemon")
+@pytest.mark.parametrize("host", ["claude-code", "codex"])
+def test_nothing_of_wiring_that_a_project_has_forged_runs_or_changes(
+    host: str, user: User, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a clone has it: files of every host that look like ours, and start a program of the project."""
+    told, program = canary(tmp_path), user.project / "python"
+    assert run(["setup", host, "--project"]) == 0
+    wired = [path for path in user.project.rglob("*") if path.is_file()]
+    shutil.rmtree(user.state / "setup")
+    program.write_text(f"#!/bin/sh\n: < {told}\n")
+    program.chmod(0o755)
+    for path in wired:
+        path.write_text(path.read_text().replace(sys.executable, str(program)))
+    (user.project / ".vscode").mkdir()
+    (user.project / ".vscode" / "mcp.json").write_text('{"mcpServers": ' + "[" * 100_000)
+    before = user.files()
+    monkeypatch.chdir(user.project)
+    for verb in (
+        ["setup", "--status"],
+        ["doctor"],
+        ["setup", host, "--project", "--dry-run"],
+        ["uninstall", "--dry-run"],
+    ):
+        run(verb)
+    assert "Traceback" not in capsys.readouterr().err
+    assert user.files() == before
+    assert not told.was_read()

@@ -42,6 +42,7 @@ def test_our_own_names_are_known(keys: AccessKeys, host: str) -> None:
     assert refused(keys, "GET", "/status", host=host, authorization=bearer(keys)) is None
 
 
+@pytest.mark.proves("A17.14")
 @pytest.mark.parametrize(
     "host",
     [
@@ -71,6 +72,7 @@ def test_no_host_and_two_hosts_are_misdirected(keys: AccessKeys) -> None:
         assert against.status == 421
 
 
+@pytest.mark.proves("A17.14")
 @pytest.mark.parametrize("origin", ["http://evil.com", "null", "https://127.0.0.1:1234", "http://localhost:1234", ""])
 def test_another_origin_is_refused_even_with_the_token(keys: AccessKeys, origin: str) -> None:
     assert refused(keys, "GET", "/status", origin=origin, authorization=bearer(keys)) == 403
@@ -81,6 +83,7 @@ def test_another_site_is_refused_even_with_the_token(keys: AccessKeys, site: str
     assert refused(keys, "GET", "/status", sec_fetch_site=site, authorization=bearer(keys)) == 403
 
 
+@pytest.mark.proves("A18.24")
 def test_only_the_sign_in_page_may_be_visited_from_elsewhere_and_only_as_a_whole(keys: AccessKeys) -> None:
     visit = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
     assert refused(keys, "GET", "/", **visit) is None
@@ -173,7 +176,7 @@ def routes() -> list[tuple[str, str]]:
     return [*known, ("GET", "/mcp"), ("POST", "/mcp"), ("DELETE", "/mcp"), ("GET", SIGN_IN), ("POST", EXCHANGE)]
 
 
-@pytest.mark.proves("P33")
+@pytest.mark.proves("P33", "A17.14")
 @pytest.mark.parametrize(("method", "path"), [pytest.param(*route, id=" ".join(route)) for route in routes()])
 def test_no_route_answers_anything_without_a_token(served: HttpServed, method: str, path: str) -> None:
     answered = served.bare(method, path, b"{}" if method in {"POST", "PUT"} else b"", JSON)

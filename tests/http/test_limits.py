@@ -97,6 +97,7 @@ def test_what_is_no_json_is_refused(served: HttpServed, body: bytes) -> None:
     assert answer.json["code"] == "invalid_input"
 
 
+@pytest.mark.proves("A17.14")
 @pytest.mark.parametrize(
     "lines",
     [

@@ -94,7 +94,7 @@ def test_a_second_tab_has_the_key_of_the_first(chromium: Browser, served: HttpSe
         assert troubles == []
 
 
-@pytest.mark.proves("T54")
+@pytest.mark.proves("T54", "A18.26")
 def test_the_file_that_is_opened_leads_to_the_page(chromium: Browser, tmp_path: Path) -> None:
     with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
         file = tmp_path / "open.html"
@@ -190,6 +190,7 @@ def test_it_shows_what_came_late_and_what_never_came(
         assert troubles == []
 
 
+@pytest.mark.proves("A17.13")
 def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: HttpServed) -> None:
     with visiting(chromium) as (window, troubles):
         signed_in(window, served)
@@ -202,6 +203,7 @@ def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: 
         assert window.evaluate("document.querySelector('.files').textContent.includes('\\u202e')") is False
 
 
+@pytest.mark.proves("A17.13")
 def test_the_policy_allows_no_other_script(chromium: Browser, served: HttpServed) -> None:
     policy = served_page().policy
     assert "unsafe" not in policy
@@ -264,7 +266,7 @@ def test_the_page_comes_back_when_the_daemon_does(chromium: Browser, tmp_path: P
             signed_in(window, after)
 
 
-@pytest.mark.proves("T17", "T19")
+@pytest.mark.proves("T17", "T19", "A18.24")
 def test_a_page_of_another_site_reaches_nothing(chromium: Browser, served: HttpServed, home: DaemonHome) -> None:
     with other_site() as evil, visiting(chromium) as (window, _):
         window.goto(evil)

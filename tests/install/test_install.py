@@ -233,7 +233,7 @@ def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[s
     assert not (tmp_path / "shop" / "pwned").exists()
 
 
-@pytest.mark.proves("REG-7")
+@pytest.mark.proves("REG-7", "A14.23")
 @needs_npm
 @pytest.mark.parametrize("place", ["the root of the file system", "the home folder"])
 def test_npm_is_found_wherever_the_person_stands(
@@ -260,6 +260,7 @@ def test_an_npm_package_with_another_hash_is_refused_and_nothing_stays(tmp_path:
     assert is_clean(tools)
 
 
+@pytest.mark.proves("A17.8")
 def test_a_machine_that_is_offline_is_told_so(tmp_path: Path, here: dict[str, str]) -> None:
     away = {**here, "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1", "PIP_FIND_LINKS": ""}
     del away["PIP_NO_INDEX"]
@@ -370,7 +371,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.proves("T39", "T43")
+@pytest.mark.proves("T39", "T43", "A17.7")
 @pytest.mark.parametrize("installer", ["pip", pytest.param("npm", marks=needs_npm)])
 def test_nothing_of_the_folder_where_the_person_stands_runs_or_steers(
     tmp_path: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch, installer: str

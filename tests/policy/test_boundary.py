@@ -113,7 +113,7 @@ def test_what_cannot_be_read_says_why(workspace: Path, request_path: str, code: 
     assert refusal(request_path, boundary_of(str(workspace))) is code
 
 
-@pytest.mark.proves("PATH-4", "T43")
+@pytest.mark.proves("PATH-4", "T43", "A17.1")
 def test_a_link_to_itself_is_refused(workspace: Path) -> None:
     assert refusal("loop.py", boundary_of(str(workspace))) in {Code.OUTSIDE_WORKSPACE, Code.FILE_UNREADABLE}
 
@@ -169,7 +169,7 @@ def test_a_home_folder_kept_in_git_does_not_open_the_home(tmp_path: Path, monkey
     assert refusal("../.netrc", boundary_of(str(tmp_path / "project"))) is Code.OUTSIDE_WORKSPACE
 
 
-@pytest.mark.proves("T3")
+@pytest.mark.proves("T3", "A17.2")
 def test_what_a_git_file_points_at_opens_nothing(workspace: Path) -> None:
     (workspace / ".git").rmdir()
     (workspace / ".git").write_text(f"gitdir: {workspace}2/.git")

@@ -67,7 +67,7 @@ def test_nothing_leads_out_of_the_root(root: AbsPath, segments: list[str]) -> No
         follow(root, segments)
 
 
-@pytest.mark.proves("T43")
+@pytest.mark.proves("T43", "A17.1")
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a FIFO", "a folder"])
 def test_only_regular_files_are_opened(root: AbsPath, make: Callable[[str], None]) -> None:
     make(os.path.join(root, "odd"))

@@ -70,7 +70,7 @@ DOCUMENTED = {
 """What steers an agent or a tool, as its documentation has it."""
 
 
-@pytest.mark.proves("T28", "T11", "T53")
+@pytest.mark.proves("T28", "T11", "T53", "A13.1")
 @pytest.mark.parametrize(("who", "path"), [(who, path) for who in DOCUMENTED for path in DOCUMENTED[who]])
 def test_what_steers_an_agent_or_a_tool_is_protected(who: str, path: str) -> None:
     for place in (path, f"packages/a/{path}"):
@@ -90,7 +90,7 @@ def test_every_file_that_setup_writes_into_a_project_is_protected(host: str, tmp
             assert protected(os.path.relpath(file.path, root).split("/")) is not None, file.path
 
 
-@pytest.mark.proves("T30", "F46")
+@pytest.mark.proves("T30", "F46", "A18.23")
 @pytest.mark.parametrize(
     "path",
     [

@@ -578,7 +578,7 @@ async def test_the_monitor_sleeps_while_nothing_is_due(monkeypatch: pytest.Monke
 # --- Forgetting -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("POOL-6", "P31")
+@pytest.mark.proves("POOL-6", "P31", "A16.1")
 async def test_two_hundred_roots_that_are_used_once_and_left_do_not_pile_up() -> None:
     most = 0
     async with pool_on(working, limits=Limits(unused_seconds=60)) as (pool, _):
@@ -649,7 +649,7 @@ async def test_whoever_watches_the_pool_hears_of_what_it_forgets() -> None:
 # --- Stopping ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("POOL-4", "P3")
+@pytest.mark.proves("POOL-4", "P3", "A16.7")
 async def test_sixteen_servers_that_misbehave_each_in_its_own_way_stop_within_five_seconds() -> None:
     def misbehaving(number: int) -> Scenario:
         def scenario(script: Script) -> None:

@@ -502,7 +502,7 @@ def test_watchers_come_and_go_with_their_registration(method: str) -> None:
     assert capabilities.watchers() == ()
 
 
-@pytest.mark.proves("T36")
+@pytest.mark.proves("T36", "A17.16")
 def test_a_server_with_endless_watchers_gets_the_first_ones() -> None:
     capabilities = Capabilities({})
     watchers = [{"globPattern": f"**/{index}"} for index in range(MAX_WATCHERS + 5)]

@@ -48,7 +48,7 @@ def result_id(reports: Reports, path: AbsPath, identifier: str | None) -> str | 
     return report.result_id if report else None
 
 
-@pytest.mark.proves("P5", "P7")
+@pytest.mark.proves("P5", "P7", "A12.9")
 def test_an_answer_without_a_list_does_not_mean_that_a_file_is_clean() -> None:
     reports = Reports()
     assert reports.pulled(A, None, 1, document_report(items=None)) == ()

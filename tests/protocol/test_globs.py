@@ -186,7 +186,7 @@ def test_the_largest_pattern_of_a_real_server_is_far_from_the_limits() -> None:
     assert glob.matches("/a/tailwind.web.config.yaml")
 
 
-@pytest.mark.proves("T26", "T36", "C51")
+@pytest.mark.proves("T26", "T36", "C51", "A17.4")
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [

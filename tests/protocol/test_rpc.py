@@ -236,7 +236,7 @@ def test_a_cancellation_of_nothing_is_dropped(params: object, reason: DropReason
 # --- Responses ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("C11", "C12", "C22")
+@pytest.mark.proves("C11", "C12", "C22", "A17.17")
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
@@ -463,7 +463,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return bytes(body)
 
 
-@pytest.mark.proves("C7", "C14", "F31", "F32")
+@pytest.mark.proves("C7", "C14", "F31", "F32", "A17.17")
 @settings(max_examples=300)
 @given(st.lists(MESSAGES | mutated() | st.binary(max_size=40), max_size=8))
 def test_any_bodies_give_events_and_the_books_balance(bodies: list[bytes]) -> None:

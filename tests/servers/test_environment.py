@@ -69,7 +69,7 @@ def test_of_a_list_of_folders_only_what_lies_elsewhere_stays(value: str, left: s
         assert child_environment({name: value}, {}, PATH, untrusted=())[name] == value
 
 
-@pytest.mark.proves("T47")
+@pytest.mark.proves("T47", "A18.7")
 def test_a_folder_above_the_root_would_make_the_root_a_module(tmp_path: Path) -> None:
     root = AbsPath(os.path.realpath(tmp_path / "yaml"))
     os.mkdir(root)
@@ -97,7 +97,7 @@ LEADING = {
 }
 
 
-@pytest.mark.proves("T47")
+@pytest.mark.proves("T47", "A18.8")
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in LEADING for value in LEADING[name]])
 def test_no_part_of_a_variable_may_lead_into_an_untrusted_root(name: str, value: str) -> None:
     assert name not in child_environment({name: value}, {}, PATH, untrusted=[AbsPath("/space")])

@@ -214,6 +214,7 @@ PACKAGES = {
 }
 
 
+@pytest.mark.proves("A12.7")
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
@@ -262,6 +263,7 @@ def test_the_catalogue_names_only_members_of_files_that_it_names() -> None:
     assert [spec.id for spec in load().values() if spec.inputs.extends and not spec.inputs.steering] == []
 
 
+@pytest.mark.proves("A12.4")
 @pytest.mark.parametrize(
     ("name", "older_by", "holds"),
     [("a.py", 60, False), ("a.py", -60, True), ("a.txt", 60, True), ("missing.py", 60, True)],
@@ -304,6 +306,7 @@ MENTIONED: dict[str, tuple[bool, Callable[[Path], object]]] = {
 }
 
 
+@pytest.mark.proves("A12.3")
 @pytest.mark.parametrize("case", MENTIONED)
 def test_a_file_that_a_source_embeds_counts_by_coming_and_going(tmp_path: Path, case: str) -> None:
     holds, change = MENTIONED[case]
@@ -346,6 +349,7 @@ def test_a_file_that_may_have_gone_before_it_was_named_counts(tmp_path: Path) ->
     assert not found.holds()
 
 
+@pytest.mark.proves("A12.6")
 @pytest.mark.parametrize(
     ("path", "change", "holds"),
     [

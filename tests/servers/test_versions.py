@@ -101,6 +101,7 @@ def test_debian_says_it_of_a_file_of_the_package_only(tmp_path: Path, monkeypatc
     assert installed_version(SPEC, found(tmp_path / "bin")) == "0.5.0+ds-1"
 
 
+@pytest.mark.proves("A18.28")
 def test_a_program_is_asked_last_and_once_in_no_project(tmp_path: Path) -> None:
     asking = ServerSpec("s", "S", ("x",), ("s",), FileRule((".x",)), RootRule(), version_args=("--version",))
     log = tmp_path / "log"

@@ -152,7 +152,7 @@ async def test_what_is_before_the_word_and_around_it_stays_as_it_is(tmp_path: Pa
     assert changes(answer).applied
 
 
-@pytest.mark.proves("T28", "T37")
+@pytest.mark.proves("T28", "T37", "A17.18")
 @pytest.mark.parametrize(
     ("name", "code"),
     [

@@ -107,7 +107,7 @@ async def test_the_edit_comes_before_the_command_and_what_the_command_asks_for_a
 UNTRUSTED: dict[str, Any] = {"security": {}}
 
 
-@pytest.mark.proves("T7")
+@pytest.mark.proves("T7", "A5.1")
 @pytest.mark.parametrize(
     "action",
     [{"command": "do"}, {"command": {"command": "do"}}, {"command": {"command": "do"}, "edit": {}}],

@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> AbsPath:
 # --- What is kept ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("C106", "OPS-4", "F49", "F50")
+@pytest.mark.proves("C106", "OPS-4", "F49", "F50", "A17.19")
 @pytest.mark.parametrize(
     ("before", "mode", "edit", "after"),
     [
@@ -225,7 +225,7 @@ def test_a_name_that_is_taken_meanwhile_stops_the_whole(root: Path, home: AbsPat
     assert contents(root) == {"a.py": (b"a\n", 0o644), "new.py": (b"theirs\n", 0o644)}
 
 
-@pytest.mark.proves("T29")
+@pytest.mark.proves("T29", "A17.18")
 @pytest.mark.parametrize("name", ["pkg/b.py", "pkg/new.py"])
 def test_a_folder_swapped_for_a_link_leads_nobody_out(root: Path, home: AbsPath, tmp_path: Path, name: str) -> None:
     write(root, {"a.py": b"a\n", "pkg/b.py": b"b\n"})

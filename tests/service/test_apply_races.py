@@ -191,7 +191,7 @@ def swap(place: Arena) -> None:
         os.rename(place.root / old, place.root / new)
 
 
-@pytest.mark.proves("T29", "P33")
+@pytest.mark.proves("T29", "P33", "A17.18")
 def test_a_racing_swap_gets_no_escape(request: pytest.FixtureRequest) -> None:
     attempts = request.config.getoption("--race")
     assert isinstance(attempts, int)

@@ -116,7 +116,7 @@ async def test_a_publish_of_a_newer_version_answers_the_older_check_too() -> Non
     assert outcomes == [["of two"], ["of two"]]
 
 
-@pytest.mark.proves("DIAG-10", "C84")
+@pytest.mark.proves("DIAG-10", "C84", "A15.7")
 async def test_a_late_publish_of_an_older_text_does_not_undo_a_verdict() -> None:
     async with bench(PUSH) as ground:
         async with later((0.1, lambda: ground.publish(version=1))):

@@ -116,7 +116,7 @@ def rename(folder: Path) -> None:
     folder.rename(folder.with_name("renamed"))
 
 
-@pytest.mark.proves("DIAG-14")
+@pytest.mark.proves("DIAG-14", "A11.3")
 @pytest.mark.parametrize("is_committed", [True, False])
 @pytest.mark.parametrize("command", [remove, rename])
 async def test_importers_of_a_folder_that_a_command_takes_away_are_told_at_once(

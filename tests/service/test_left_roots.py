@@ -72,7 +72,7 @@ async def test_the_texts_of_a_root_that_was_left_are_not_kept(tmp_path: Path) ->
         assert "possibly older than this edit" in (await ground.touched("a.x", only_new=True)).text
 
 
-@pytest.mark.proves("F103")
+@pytest.mark.proves("F103", "A16.1")
 async def test_of_hundreds_of_worktrees_fifty_at_a_time_each_is_watched_once_and_nothing_is_kept(
     tmp_path: Path,
 ) -> None:

@@ -133,6 +133,7 @@ async def test_a_text_proposed_for_a_file_that_is_not_utf_8_is_judged_and_compar
     assert {error.code for error in answer.errors} == {Code.OUTSIDE_WORKSPACE, Code.FILE_MISSING}
 
 
+@pytest.mark.proves("A14.8")
 @pytest.mark.anyio
 async def test_few_of_many_unreadable_related_files_are_named_without_control_characters(tmp_path: Path) -> None:
     async with scripted_service(tmp_path, complaining) as scripted:

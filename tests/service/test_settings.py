@@ -111,6 +111,7 @@ def database(root: Path, *flags: str) -> str:
     return json.dumps([{"directory": str(root), "file": "main.c", "arguments": ["cc", *flags, "-c", "main.c"]}])
 
 
+@pytest.mark.proves("A6.2")
 async def test_a_database_in_a_folder_of_builds_that_git_ignores(tmp_path: Path) -> None:
     first = database(tmp_path / "workspace", "-DMAX=3")
     files = {".gitignore": "build/\n", "main.c": "int numbers[MAX];\n", DATABASE: first}

@@ -142,6 +142,7 @@ def merge(it: Repository) -> None:
     it.git("merge", "-q", "-X", "theirs", "branch")
 
 
+@pytest.mark.proves("A15.9")
 @pytest.mark.parametrize("operation", [restore, stash, stash_and_pop, reset, merge])
 async def test_no_operation_of_git_is_an_edit(tmp_path: Path, operation: Callable[[Repository], None]) -> None:
     async with repository(tmp_path) as it:
@@ -269,6 +270,7 @@ async def test_in_the_middle_of_a_merge_nothing_is_told_but_that_it_is_so_and_on
         assert told(await it.edit("other.rb", "use name5\n")) == {"other.rb": ["no name5"]}
 
 
+@pytest.mark.proves("A11.1")
 @pytest.mark.parametrize("before", ["use name1\n", None], ids=["the host says what was there", "it does not"])
 @pytest.mark.parametrize("begun", [True, False], ids=["a start was seen", "no start was seen"])
 @pytest.mark.parametrize("name", ["user.rb", "untracked.rb"])
@@ -284,6 +286,7 @@ async def test_an_error_that_somebody_else_saw_first_is_told_to_whoever_made_it(
         assert told(await it.ground.service.touched(touch, client)) == {name: ["no name6"]}
 
 
+@pytest.mark.proves("A11.2")
 async def test_what_another_conversation_broke_is_not_told_to_this_one(tmp_path: Path) -> None:
     async with repository(tmp_path) as it:
         assert told(await it.edit("lib.rb", "def name2\n", it.another())) == {"user.rb": ["no name1"]}

@@ -181,7 +181,7 @@ def link_to_device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.proves("T43")
+@pytest.mark.proves("T43", "A17.1")
 @pytest.mark.parametrize("make", [fifo, unix_socket, link_to_device, Path.mkdir])
 async def test_what_is_no_regular_file_is_refused_without_blocking(
     tmp_path: Path, make: Callable[[Path], None]

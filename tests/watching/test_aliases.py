@@ -42,6 +42,7 @@ CASES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
 }
 
 
+@pytest.mark.proves("A7.1", "A7.3", "A15.3")
 @pytest.mark.parametrize("case", CASES)
 async def test_what_changes_behind_a_link_is_told_below_it(tmp_path: Path, case: str) -> None:
     change, expected = CASES[case]

@@ -107,7 +107,7 @@ def test_inner_rules_decide_over_outer_ones(tmp_path: Path) -> None:
     assert is_ignored(AbsPath(f"{inner}/out"), known)
 
 
-@pytest.mark.proves("T26", "T36")
+@pytest.mark.proves("T26", "T36", "A17.5")
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("line", ["*a" * 100 + "?b", "**/a/" * 30 + "?b", "**/" + "*a*a/**/" * 8 + "?b"])
 def test_a_hostile_rule_takes_no_time(tmp_path: Path, line: str) -> None:

@@ -595,7 +595,7 @@ async def test_a_linked_folder_outside_is_watched_under_the_name_of_the_link(tmp
         assert "created again/deep/file" in await changes.found()
 
 
-@pytest.mark.proves("F95")
+@pytest.mark.proves("F95", "A14.3")
 async def test_what_is_written_through_a_memory_mapping_is_noticed_when_the_mapping_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("fine")
@@ -646,7 +646,7 @@ async def test_packages_that_lie_in_a_store_too_are_no_links(
 # --- Trouble ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("F59", "C111", "P25")
+@pytest.mark.proves("F59", "C111", "P25", "A15.8")
 async def test_dropped_events_make_it_look_everywhere(tmp_path: Path) -> None:
     lay_out(tmp_path)
     async with watched(tmp_path, EVERYTHING, make=lambda: TinyQueue(2)) as changes:
@@ -660,7 +660,7 @@ async def test_dropped_events_make_it_look_everywhere(tmp_path: Path) -> None:
         assert changes.health.degraded is None
 
 
-@pytest.mark.proves("F59", "WATCH-4", "P25")
+@pytest.mark.proves("F59", "WATCH-4", "P25", "A14.5")
 async def test_without_watches_left_it_polls_and_says_so(tmp_path: Path) -> None:
     lay_out(tmp_path)
     async with watched(tmp_path, EVERYTHING, make=lambda: FewWatches(1)) as changes:
@@ -734,7 +734,7 @@ async def test_the_folders_of_open_documents_are_polled_however_much_else_there_
         assert await changes.found() == ["changed folder/inner/deep"]
 
 
-@pytest.mark.proves("F60")
+@pytest.mark.proves("F60", "A14.5")
 async def test_too_many_folders_are_not_all_watched_and_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

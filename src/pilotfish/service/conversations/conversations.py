@@ -288,10 +288,10 @@ class Conversations:
         if news.edit is None:
             self._owe(record, judgement)
             return cut_off(workspace, tuple(judgement.texts), started)
-        brought = record.state.introduced
-        feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started, brought)
-        note_judged(record.state, news.edit, judgement.call)
-        record.state.told += told_files(news.edit) if feedback.text else 0
+        state = record.state
+        feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started, state.introduced)
+        note_judged(state, news.edit, judgement.call)
+        state.told += told_files(news.edit) if feedback.text else 0
         self._used(workspace, news.edit.edited)
         return feedback
 
@@ -334,8 +334,7 @@ class Conversations:
     async def _before_stop(
         self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
     ) -> str:
-        state, feedback = record.state, workspace.config.feedback
-        text, is_known = "", False
+        state, feedback, text, is_known = record.state, workspace.config.feedback, "", False
         may_tell = state.may_tell_before_stop(moment.agent, again=moment.again)
         if moment.tentative:
             return await self._glance(record, moment, workspace, started) if may_tell else ""
@@ -388,9 +387,8 @@ class Conversations:
                     await self._disk_writes.note_own(record, written)
                     # What it finds from now on would be settled by this check, which knows nothing of it.
                     self._late_checks.stop(record)
-                    before: dict[str, str] = {
-                        path: one.before for path, one in written.items() if one.before is not None
-                    }
+                    known_before = {str(path): one.before for path, one in written.items()}
+                    before = {path: text for path, text in known_before.items() if text is not None}
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
                     gone = [path for path, one in written.items() if one.change is Change.DELETED]
                     scope = scope_of(record.state, patience_until(deadline), others_seconds=LOOK_SECONDS, gone=gone)

@@ -437,14 +437,9 @@ def _untold(packages: frozenset[str]) -> list[str]:
 
 
 def _text(
-    workspace: Workspace,
-    touch: Touch,
-    judged: Judged,
-    changes: Mapping[AbsPath, Comparison],
-    notes: Sequence[str],
+    workspace: Workspace, touch: Touch, judged: Judged, changes: Mapping[AbsPath, Comparison], notes: Sequence[str]
 ) -> str:
-    if touch.kind == "read":
-        return ""
+    assert touch.kind != "read"  # the caller looked
     limits, texts = judged.limits, {one.path: one.text for one in judged.verdicts}
     most = min((size for size in (limits.max_bytes, touch.max_bytes) if size is not None), default=None)
     edited = [Checked(path, change, texts.get(path, "")) for path, change in changes.items()]
@@ -463,11 +458,7 @@ def _signatures(edit: _Edit) -> tuple[tuple[str, str], ...]:
 
 
 def _feedback(
-    text: str,
-    judged: Judged,
-    changes: Mapping[AbsPath, Comparison],
-    started: float,
-    caveats: Sequence[str] = (),
+    text: str, judged: Judged, changes: Mapping[AbsPath, Comparison], started: float, caveats: Sequence[str] = ()
 ) -> Feedback:
     edited, others, wanted = judged.edited, judged.others, judged.limits.severities
     deltas = [change for change in (*changes.values(), *others.changes.values()) if isinstance(change, Delta)]

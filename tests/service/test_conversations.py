@@ -286,6 +286,17 @@ async def test_a_prompt_in_the_middle_of_a_turn_does_not_end_it(tmp_path: Path) 
         assert await it.reach("stop") == ""
 
 
+@pytest.mark.proves("DIAG-12")
+async def test_a_turn_that_is_interrupted_after_it_was_told_takes_no_stop_from_the_next(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        await it.edit("bad one\n", before="")
+        assert "bad one" in await it.reach("stop")
+        await it.reach("prompt")
+        await it.edit("bad two\n", "b.x", before="")
+        left = await it.reach("stop")
+    assert [left.count(word) for word in ("bad one", "bad two")] == [0, 1]
+
+
 async def test_each_agent_is_told_once(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         await it.edit("bad one\n", before="")

@@ -277,6 +277,11 @@ class Conversation(Struct):
             self.unsure.add(agent)
         self.stopped.add(agent)
 
+    def prompted(self) -> None:
+        """A turn that was told before its stop and was interrupted then has ended: no other stop of it comes."""
+        if "" in self.stopped - self.unsure:
+            self.turn_ended()
+
     def turn_ended(self) -> None:
         """What was left by then was told, or left on purpose."""
         self.changed.clear()

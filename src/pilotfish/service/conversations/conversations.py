@@ -315,6 +315,7 @@ class Conversations:
         note_batches(record, moment)
         if moment.kind == "prompt":
             owe_held(record)
+            record.state.prompted()
         if is_quiet(record, moment, workspace.config.feedback):
             text = ""
         elif moment.kind == "stop":

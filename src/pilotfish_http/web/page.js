@@ -499,7 +499,7 @@ async function start() {
   history.replaceState(null, "", "/");
   const key = (ticket && await exchanged(ticket).catch(() => null)) || sessionStorage.getItem(KEY);
   if (key) return enter(key);
-  signIn(ticket ? "This link was already used, or has expired." : "Sign in with a key.");
+  signIn(ticket ? "This link was already used, or has expired." : "Sign in with the token.");
   tabs.postMessage({});
 }
 

@@ -354,8 +354,7 @@ class Conversations:
 
     async def _glance(self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float) -> str:
         """What would be told before a stop. What is known and what is owed stay as they are."""
-        feedback = workspace.config.feedback
-        if not feedback.before_stop:
+        if not (feedback := workspace.config.feedback).before_stop:
             return ""
         written = WrittenFiles(record.written.all())
         apart = replace(record, state=record.state.copied(), written=written, held=dict(record.held))

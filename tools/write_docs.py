@@ -604,6 +604,22 @@ def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
     )
 
 
+def untrusted() -> str:
+    """For each server of the catalogue, what becomes of it in a workspace that nobody trusts."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    tried = "ran 0, wrote 0, read 0: its row above, and `attack/test_confined_files.py` where the gate has it"
+    for name, spec in sorted(load().items()):
+        if spec.shown is None:
+            row = "withheld", "not started: `attack/test_withheld.py` plays a program of its name"
+        else:
+            row = "confined" if spec.shown.confined else "restricted" if spec.restricted else "as it is", tried
+        rows.setdefault(row, []).append(name)
+    lines = [
+        f"| {form} | {len(names)} | {', '.join(names)} | {shown} |" for (form, shown), names in sorted(rows.items())
+    ]
+    return "| untrusted | | servers | shown |\n|---|---|---|---|\n" + "\n".join(lines)
+
+
 def attacks() -> str:
     """What was thought of and tried, and the tests that show what becomes of it."""
     rows_of = module_of_tests("requirements", folder="")
@@ -638,6 +654,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "shown-hosts": shown_hosts,
     "host-limits": host_limits,
     "attacks": attacks,
+    "untrusted": untrusted,
     "inputs": inputs,
     "servers": servers,
     "lifecycle": lifecycle,

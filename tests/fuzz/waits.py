@@ -4,6 +4,8 @@ Each file is as long as what reads it allows, or longer, and of the kind that ta
 process, with a server that answers at once; a task of the same loop says how late it was ever woken: so late is every
 other client. It prints and does not judge; the table of docs/RELIABILITY.md has what it said. Of each file the least
 and the most of some runs: what a virtual machine is denied by others counts as its own time, and is not in all of them.
+The first row is a control, a thread that only counts: beside other work the system may run that thread and not the one
+that is woken, and so late as there is everybody late whatever is read.
 """
 
 import gc
@@ -27,6 +29,8 @@ from support.services.real import only, real_service
 
 TICK_SECONDS = 0.002
 RUNS = 3
+COUNTED = 10_000_000
+"""What takes about as long as what is read here."""
 SERVERS = {"basedpyright": ".py", "gopls": ".go", "vtsls": ".ts", "clangd": ".c"}
 """Whose inputs are read; a program of ours stands in for each."""
 SITE = ".venv/lib/python3.11/site-packages"
@@ -157,8 +161,20 @@ async def waited(files: Mapping[str, str], folder: Path) -> float:
     return watchdog.worst
 
 
+async def waited_for_a_thread() -> float:
+    """The same beside a thread that counts, and hands over whenever it is asked to."""
+    watchdog = Watchdog()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watchdog.run)
+        await anyio.to_thread.run_sync(lambda: sum(one % 7 for one in range(COUNTED)))
+        tasks.cancel_scope.cancel()
+    return watchdog.worst
+
+
 def main() -> None:
     gc.freeze()
+    times = [anyio.run(waited_for_a_thread) * 1000 for _ in range(RUNS)]
+    print(f"{'control: a thread that counts':45} {min(times):5.0f} to {max(times):5.0f} ms", flush=True)
     for what, files in ((what, files) for rows in HOSTILE.values() for what, files in rows.items()):
         if sys.argv[1:] and not any(word in what for word in sys.argv[1:]):
             continue

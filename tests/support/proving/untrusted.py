@@ -56,7 +56,7 @@ async def untrusted(server: str, user: User) -> str:
     is_newer = spec.root.requires is not None and spec.root.requires.minimum is not None
     kinds = (*KINDS, *NEWER_KINDS) if is_newer else KINDS
     with set_trap(user.workspace.parent, kinds, user.workspace) as trap:
-        for name, text in _own_files(spec).items():
+        for name, text in own_files(spec).items():
             place = user.workspace / name
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ async def untrusted(server: str, user: User) -> str:
     return WITHHELD if withheld else RESTRICTED if spec.restricted else AS_IT_IS
 
 
-def _own_files(spec: ServerSpec) -> dict[str, str]:
+def own_files(spec: ServerSpec) -> dict[str, str]:
     """What makes it serve the project: its row's files, or empty ones by the names that it is for."""
     row = rows().get(spec.id)
     if row is not None:

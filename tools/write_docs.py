@@ -636,6 +636,15 @@ def _first_tests(tests: Sequence[str]) -> str:
     return ", ".join([*(f"`{test.removesuffix('::*')}`" for test in first), *more])
 
 
+def input_pairs() -> str:
+    """Whether a change of each input of each server is covered, or makes its answers partial."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for pair in module_of_tests("clean_pairs", folder="support/services").pairs():
+        rows.setdefault((pair.input.replace("_", " "), pair.state, pair.shown), []).append(pair.server)
+    lines = [f"| {' | '.join(cells)} | {len(names)}: {', '.join(names)} |" for cells, names in sorted(rows.items())]
+    return "| input | state | shown by | servers |\n|---|---|---|---|\n" + "\n".join(lines)
+
+
 @cache
 def _traced() -> Mapping[str, Any]:
     """What each server looked up beside its sources, where that was traced."""
@@ -656,6 +665,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "attacks": attacks,
     "untrusted": untrusted,
     "inputs": inputs,
+    "input-pairs": input_pairs,
     "servers": servers,
     "lifecycle": lifecycle,
     "tests": tests,

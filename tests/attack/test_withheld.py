@@ -1,4 +1,4 @@
-"""No server that the catalogue withholds is started in a workspace that nobody trusts, and each is in one that is trusted.
+"""A server that the catalogue withholds starts where the workspace is trusted, and nowhere else: each of them.
 
 Stand-ins on the `PATH`, one for each program, tell when they run: what would be let loose is the same for all of them.
 """

@@ -7,9 +7,9 @@ from msgspec.structs import fields
 
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.spec import Inputs
-from support.proving.lookups import looked_up
 from support.servers.real import require
 from support.services.clean import CASES, RIGHT, WAYS, WRONG, Case, Way, play
+from support.services.clean_pairs import INPUTS, NOT_PLAYED, pairs
 from support.services.real import CLONE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
@@ -95,65 +95,13 @@ async def test_a_linter_whose_configuration_throws_is_never_called_clean(tmp_pat
     assert "Error: on purpose" in said
 
 
-INPUTS: dict[str, tuple[str, ...]] = {
-    "steering": ("configuration", "database", ".clangd"),
-    "reloads": ("configuration",),
-    "extends": ("extended",),
-    "above": (".clangd above", "configuration above"),
-    "home": ("configuration at home",),
-    "environment": ("inside of a package", "package upgraded"),
-    "late_libraries": ("outside folder",),
-    "own_watchers": ("memory mapping", "switched link"),
-    "by_time": ("another file, same size and time",),
-    "presence": ("package without", "module made", "component deleted"),
-    "mentions": ("embedded file deleted",),
-    "folders": ("outside folder",),
-    "also_told": ("schema",),
-    "emptied": (),
-    "arrivals": (),
-}
-"""What the catalogue says of what a server reads, and how the names of the cases begin that play it."""
-
-STARTED_ANEW = {"steering", "extends", "above", "home"}
-"""What is the same for every server: of one that was traced, `tests/servers/test_named_inputs.py` is enough."""
-
-NOT_PLAYED: dict[tuple[str, str], str] = {
-    **dict.fromkeys(
-        (
-            (server, "environment")
-            for server in ("angular", "astro", "django", "flow", "marko", "mdx", "pylsp", "stylelint")
-        ),
-        "not installed where the matrix was played; started anew as every server that reads packages",
-    ),
-    **dict.fromkeys(
-        ((server, "steering") for server in ("nil", "nim", "nixd")),
-        "not installed where the matrix was played; started anew as every server that has such files",
-    ),
-    ("gopls", "emptied"): "played by the cases of its proof (`tests/prove.py`), which delete a file and bring it back",
-    ("astro", "presence"): "played by the cases of its proof, which delete a module and bring it back",
-    ("jdtls", "presence"): "nobody has tried an archive; it is started anew when one comes or goes, as any such server",
-    ("buf", "arrivals"): "played by the cases of its proof, which delete a file and bring it back",
-    ("jedi", "environment"): "it reports errors of syntax alone",
-    ("json", "reloads"): "a marker of its root, of which it reads nothing",
-    ("tailwindcss", "environment"): "its configuration is a program, and it has no verdict without its library",
-    ("texlab", "also_told"): "what a build writes: it is told, and numbers of labels are no errors",
-    ("vue", "environment"): "partial whatever changes: TypeScript checks its scripts, with a plugin of Vue",
-}
-"""By server and input: why there is no case."""
-
-
 @pytest.mark.proves("P7")
-def test_every_input_that_the_catalogue_names_is_played_or_is_said_not_to_be() -> None:
+def test_every_input_that_a_server_reads_is_covered_or_makes_its_answers_partial() -> None:
     assert {*INPUTS} == {field.name for field in fields(Inputs)}
-    lacking = {
-        (server, name)
-        for server, spec in load().items()
-        for name, begins in INPUTS.items()
-        if getattr(spec.inputs, name)
-        and not any(case.server == server and case.name.startswith(begins) for case in CASES)
-        and not (name in STARTED_ANEW and server in looked_up())
-    }
-    assert lacking == NOT_PLAYED.keys()
+    found = {(pair.server, pair.input): pair for pair in pairs()}
+    assert {server for server, _ in found} == load().keys()
+    assert [key for key, pair in found.items() if pair.state not in {"covered", "partial"}] == []
+    assert NOT_PLAYED.keys() == {key for key, pair in found.items() if pair.shown == NOT_PLAYED.get(key)}
 
 
 @pytest.mark.proves("P7", "A14.1", "A14.6", "A15.1", "A15.2", "A15.4")

@@ -138,6 +138,22 @@ def test_a_switch_for_untrusted_projects_that_a_server_has_is_set(tmp_path: Path
     assert not unset_switches(load()["svelte"], tmp_path / "cli.js")
 
 
+@pytest.mark.proves("TRUST-8")
+@pytest.mark.server("ruff")
+def test_a_switch_that_need_not_be_set_has_a_reason() -> None:
+    require(["ruff"])
+    assert not unset_switches(load()["ruff"], PYPI / "ruff")
+    assert unset_switches(replace(load()["ruff"], id="another"), PYPI / "ruff") == {"untrusted-workspace"}
+
+
+@pytest.mark.proves("TRUST-8")
+def test_nobody_lets_ruff_format() -> None:
+    """From 0.17 on, uv may be its formatter: a program that is not for where nobody trusts the project."""
+    shown = load()["ruff"].shown
+    assert shown is not None
+    assert "ruff.applyFormat" not in shown.commands
+
+
 @pytest.mark.anyio
 @pytest.mark.slow
 @pytest.mark.proves("TRUST-8")

@@ -7,6 +7,7 @@ start, any other runs and springs no trap. A switch of its own for such a projec
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import to_builtins
@@ -28,8 +29,18 @@ NEWER_KINDS = ("node7",)
 WITHHELD, RESTRICTED, AS_IT_IS = "is not started", "runs restricted", "runs"
 
 
-SWITCHES = (b"untrustedWorkspace", b"initializationOptions?.isTrusted", b"initializationOptions.isTrusted")
+SWITCHES = (
+    b"untrustedWorkspace",
+    b"untrusted-workspace",
+    b"initializationOptions?.isTrusted",
+    b"initializationOptions.isTrusted",
+)
 """How servers name such an option."""
+
+NEEDLESS: Mapping[tuple[str, str], str] = {
+    ("ruff", "untrusted-workspace"): "it turns off uv as formatter, and nobody asks it to format (0.17.4)",
+}
+"""Options that are not set, and why."""
 
 CODE = {".js", ".cjs", ".mjs"}
 
@@ -43,7 +54,7 @@ def unset_switches(spec: ServerSpec, program: Path) -> set[str]:
     for text in (file.read_bytes() for file in files):
         found |= {switch.decode().rpartition(".")[2] for switch in SWITCHES if switch in text}
     said = json.dumps([spec.command, to_builtins(spec.restricted)])
-    return {name for name in found if name not in said}
+    return {name for name in found if name not in said and (spec.id, name) not in NEEDLESS}
 
 
 async def untrusted(server: str, user: User) -> str:

@@ -35,7 +35,7 @@ from pilotfish_http.guard import AsgiReceive, AsgiScope, AsgiSend, Guard
 from pilotfish_http.keys import AccessKeys, HttpAddress, token_file
 from pilotfish_http.metrics import Gauges, metrics_text
 from pilotfish_http.overview import Observatory
-from pilotfish_http.routes import Parts, application
+from pilotfish_http.routes import Routes, application
 
 if TYPE_CHECKING:
     import asyncio
@@ -252,7 +252,7 @@ async def serving(upgraded: Upgraded, context: DaemonContext, port: int) -> Asyn
         async with owned_tasks() as tasks:
             mcp = McpEndpoint(service, sessions, home_of(conversations, upgraded.session(None).cwd), names, tasks)
             observatory = Observatory(service, sessions, context.store, context.about, context.clock)
-            guard = Guard(application(Parts(conversations, observatory, keys, metrics, mcp)), keys, names)
+            guard = Guard(application(Routes(conversations, observatory, keys, metrics), mcp), keys, names)
             async with listening(listener, guard):
                 address = f"http://{names[0]}"
                 page = f"{address}/#{keys.issue_ticket(current_time())}"

@@ -58,19 +58,8 @@ NOT_UNDERSTOOD = 422
 """Well-formed JSON that is not a valid question."""
 
 
-class Parts(Struct, frozen=True):
-    """What the routes need."""
-
-    conversations: HttpConversations
-    observatory: Observatory
-    keys: AccessKeys
-    metrics: Callable[[], str]
-    mcp: AsgiApplication
-
-
-def application(parts: Parts) -> AsgiApplication:
+def application(routes: "Routes", mcp: AsgiApplication) -> AsgiApplication:
     """The ASGI application behind the guard."""
-    routes = Routes(parts)
     router = Router(
         [
             Route(SIGN_IN, routes.sign_in, methods=["GET"]),
@@ -80,12 +69,12 @@ def application(parts: Parts) -> AsgiApplication:
             Route("/conversations/{id}/lsp", routes.servers, methods=["GET"]),
             Route("/conversations/{id}/lsp", routes.ask, methods=["POST"]),
             Route("/status", routes.status, methods=["GET"]),
-            Route("/events", Events(parts.observatory), methods=["GET"]),
+            Route("/events", Events(routes.observatory), methods=["GET"]),
             Route(RESTART, routes.restart, methods=["POST"]),
             Route(LOG, routes.log, methods=["GET"]),
             Route("/metrics", routes.metrics, methods=["GET"]),
             Route("/openapi.json", routes.openapi, methods=["GET"]),
-            Route("/mcp", parts.mcp, methods=["GET", "POST", "DELETE"]),
+            Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]),
         ],
         redirect_slashes=False,
     )
@@ -103,12 +92,11 @@ def application(parts: Parts) -> AsgiApplication:
     return routed
 
 
-class Routes:
-    def __init__(self, parts: Parts) -> None:
-        self._conversations = parts.conversations
-        self._observatory = parts.observatory
-        self._keys = parts.keys
-        self._metrics = parts.metrics
+class Routes(Struct, frozen=True):
+    conversations: HttpConversations
+    observatory: Observatory
+    keys: AccessKeys
+    counters: Callable[[], str]
 
     async def sign_in(self, _request: Request) -> Response:
         made = page()
@@ -117,7 +105,7 @@ class Routes:
 
     async def exchange(self, request: Request) -> Response:
         ticket = _read(await request.body(), dict[str, str]).get("ticket", "")
-        key = self._keys.redeem(ticket, current_time())
+        key = self.keys.redeem(ticket, current_time())
         if key is None:
             hint = "Get a new one: pilotfish serve --open"
             return _json(
@@ -126,13 +114,13 @@ class Routes:
         return _json({"key": key})
 
     async def cwd(self, request: Request) -> Response:
-        return _json(self._conversations.whereabouts(_id(request)))
+        return _json(self.conversations.whereabouts(_id(request)))
 
     async def move(self, request: Request) -> Response:
-        return _json(self._conversations.move(_id(request), _read(await request.body(), Move).cwd))
+        return _json(self.conversations.move(_id(request), _read(await request.body(), Move).cwd))
 
     async def servers(self, request: Request) -> Response:
-        return _json(await self._conversations.servers(_id(request)))
+        return _json(await self.conversations.servers(_id(request)))
 
     async def ask(self, request: Request) -> Response:
         body = await request.body()
@@ -144,22 +132,22 @@ class Routes:
             status = NOT_UNDERSTOOD if refusal.code is Code.INVALID_INPUT else status_of(refusal)
             return _json(body_of(refusal), status)
         if where.cwd is not None:
-            self._conversations.move(_id(request), where.cwd)
-        answer = await _unless_gone(request, lambda: self._conversations.answer(_id(request), question))
+            self.conversations.move(_id(request), where.cwd)
+        answer = await _unless_gone(request, lambda: self.conversations.answer(_id(request), question))
         return _json(structured(answer))
 
     async def status(self, _request: Request) -> Response:
-        return _json(structured(await self._observatory.look()))
+        return _json(structured(await self.observatory.look()))
 
     async def restart(self, request: Request) -> Response:
-        restarted = await self._observatory.restart(_read(await request.body(), NamedServer))
+        restarted = await self.observatory.restart(_read(await request.body(), NamedServer))
         return _json([structured(one) for one in restarted])
 
     async def log(self, request: Request) -> Response:
-        return _json(structured(self._observatory.log(_read(encode(dict(request.query_params)), NamedServer))))
+        return _json(structured(self.observatory.log(_read(encode(dict(request.query_params)), NamedServer))))
 
     async def metrics(self, _request: Request) -> Response:
-        return Response(self._metrics(), headers={"content-type": MEDIA_TYPE})
+        return Response(self.counters(), headers={"content-type": MEDIA_TYPE})
 
     async def openapi(self, _request: Request) -> Response:
         return _json(document())
@@ -230,11 +218,10 @@ HEAD = {
 }
 
 
-class Events:
+class Events(Struct, frozen=True):
     """An ASGI application."""
 
-    def __init__(self, observatory: Observatory) -> None:
-        self._observatory = observatory
+    observatory: Observatory
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         await send(HEAD)
@@ -250,10 +237,10 @@ class Events:
             tasks.cancel_scope.cancel()
 
     async def _tell(self, send: AsgiSend, patience: anyio.CancelScope) -> None:
-        async with self._observatory.watching() as watch:
+        async with self.observatory.watching() as watch:
             while True:
                 watch.looked()
-                picture = encode(structured(await self._observatory.look()))
+                picture = encode(structured(await self.observatory.look()))
                 patience.deadline = current_time() + STALL_SECONDS
                 await send({"type": "http.response.body", "body": _event(picture), "more_body": True})
                 patience.deadline = float("inf")

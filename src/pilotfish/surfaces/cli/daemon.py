@@ -6,7 +6,6 @@ When a host runs the hook, `__main__` runs it without click and this module is n
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,10 +77,9 @@ def status(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- cl
 @click.option("-n", "--lines", type=click.IntRange(1, 5000), default=100, show_default=True, help="How many lines.")
 def logs(lines: int) -> None:
     """Show the end of the daemon's log, whether it runs or not."""
-    from pilotfish.ipc.log_tail import last_lines
-    from pilotfish.ipc.rendezvous import DaemonPlace
+    from pilotfish.surfaces.cli.one_server import daemon_log
 
-    for line in last_lines(DaemonPlace(os.environ).log, lines):
+    for line in daemon_log(lines):
         click.echo(line)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ def logs(server: str | None, lines: int, root: str | None, as_json: bool) -> Non
 
     Of a server, its standard error and its log messages; without SERVER, the end of the daemon's log.
     """
-    found = _daemon_log(lines) if server is None else _server_log(server, lines, root)
+    found = daemon_log(lines) if server is None else _server_log(server, lines, root)
     if as_json:
         click.echo(json.dumps({"lines": found}))
         return
@@ -83,7 +83,7 @@ def trace(server: str, bodies: bool, count: int | None, root: str | None, as_jso
                 return
 
 
-def _daemon_log(count: int) -> list[str]:
+def daemon_log(count: int) -> list[str]:
     from pilotfish.ipc.log_tail import last_lines
     from pilotfish.ipc.rendezvous import DaemonPlace
 
@@ -146,21 +146,19 @@ def restart(context: click.Context, server: str, root: str | None, as_json: bool
     import msgspec
 
     from pilotfish.api.status import Restarted
-    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon
+    from pilotfish.surfaces.cli.running_daemon import ask_daemon
     from pilotfish.surfaces.cli.terminal.table import latency
 
     outcomes = ask_daemon(root, "restart", tuple[Restarted, ...], server=server)
-    if outcomes is None:
-        click.echo("[]" if as_json else NOT_RUNNING)
-        return
+    lines = [
+        f"{one.root}: {one.error or f'restarted as process {one.pid} in {latency(one.duration_ms)}'}"
+        for one in outcomes or ()
+    ]
     if as_json:
-        click.echo(json.dumps(msgspec.to_builtins(outcomes), indent=2))
-    elif not outcomes:
-        click.echo(f"{server} is not running here; it starts on first use.")
-    for one in () if as_json else outcomes:
-        done = f"restarted as process {one.pid} in {latency(one.duration_ms)}" if one.error is None else one.error
-        click.echo(sanitised(f"{one.root}: {done}", MAX_OUTCOME))
-    context.exit(1 if any(one.error for one in outcomes) else 0)
+        click.echo(json.dumps(msgspec.to_builtins(outcomes or ()), indent=2))
+    else:
+        _say(outcomes, lines, f"{server} is not running here; it starts on first use.")
+    context.exit(1 if any(one.error for one in outcomes or ()) else 0)
 
 
 @click.command()
@@ -173,15 +171,19 @@ def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 
 
     Everywhere it runs in this workspace.
     """
-    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon
+    from pilotfish.surfaces.cli.running_daemon import ask_daemon
 
     roots = ask_daemon(root, "halt", list[str], server=server)
-    if roots is None:
-        click.echo("[]" if as_json else NOT_RUNNING)
-        return
     if as_json:
-        click.echo(json.dumps(roots))
-    elif not roots:
-        click.echo(f"{server} is not running here.")
-    for where in () if as_json else roots:
-        click.echo(sanitised(f"{where}: stopped; it starts again when needed", MAX_OUTCOME))
+        click.echo(json.dumps(roots or []))
+    else:
+        stopped = [f"{where}: stopped; it starts again when needed" for where in roots or ()]
+        _say(roots, stopped, f"{server} is not running here.")
+
+
+def _say(answer: object, lines: Sequence[str], nowhere: str) -> None:
+    """What was done in each folder; `answer` is None when no daemon runs."""
+    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING
+
+    for line in lines or (NOT_RUNNING if answer is None else nowhere,):
+        click.echo(sanitised(line, MAX_OUTCOME))

@@ -64,6 +64,7 @@ OPENS_OTHERS = {
     "system/vitals.py": "/proc",
     "system/watching/inotify.py": "/proc",
     "system/watching/listing.py": "folders",
+    "system/watching/tree.py": "compared with what it was, not parsed",
 }
 """What opens files that are not a repository's, or does not parse them."""
 

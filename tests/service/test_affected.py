@@ -159,6 +159,42 @@ async def test_what_was_broken_comes_first(project: Project) -> None:
     assert found == ["deep/down/far.py", "app/views.py"]
 
 
+BOXES = "class Box:\n    def lift(self): return 1\n    def drop(self): return 2\n\ndef made(): return Box()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "unlikely"),
+    [
+        (BOXES, BOXES.replace("lift", "raise_"), set[str]()),
+        # Of an object whose class has gone no checker knows what it has.
+        (BOXES, BOXES.replace("class Box", "class Crate"), {"lift.py", "made.py", "far.py"}),
+        # What cannot be parsed counts as a whole; what was touched is known all the same, by the other text.
+        (BOXES, BOXES.replace("lift(self):", "lift(self)"), {"box.py", "made.py", "far.py"}),
+        (BOXES.replace("lift(self):", "lift(self)"), BOXES, {"box.py", "made.py", "far.py"}),
+        (BOXES, BOXES.replace("made():", "made("), {"lift.py", "box.py", "far.py"}),
+        ("x = (\n", "y = (\n", set[str]()),
+        (BOXES, None, set[str]()),
+        (None, BOXES, set[str]()),
+    ],
+)
+async def test_files_that_mention_nothing_of_what_was_changed_are_unlikely_and_come_last(
+    tmp_path: Path, before: str | None, after: str | None, unlikely: set[str]
+) -> None:
+    files = {
+        "lift.py": "import boxes\n\ndef lifted(box): box.lift()\n",
+        "box.py": "from boxes import Box\n\nprint(Box)\n",
+        "made.py": "from boxes import made\n\none = made()\n",
+        "far.py": "from made import one\n\nprint(one)\n",
+    }
+    for name, text in {**files, "boxes.py": after or ""}.items():
+        (tmp_path / name).write_text(text)
+    edit = EditedText(AbsPath(str(tmp_path / "boxes.py")), before, after)
+    found = await AffectedFiles(ProjectWords()).of_edits(AbsPath(str(tmp_path)), [edit], (".py",), 60.0)
+    last = [path for path in found.files if path in found.unlikely]
+    assert {Path(path).name for path in last} == unlikely
+    assert found.files[len(found.files) - len(last) :] == tuple(last)
+
+
 async def test_a_file_that_is_gone_affects_all_who_import_it(project: Project) -> None:
     edit = EditedText(project.path("app/models.py"), FILES["app/models.py"], None)
     found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0)

@@ -140,6 +140,32 @@ async def test_where_no_time_is_left_for_other_files_the_edited_one_is_told_all_
     assert (told(feedback), feedback.state) == ({"lib.rb": ["no nothing"]}, State.PARTIAL)
 
 
+@pytest.mark.proves("DIAG-12")
+async def test_a_file_that_mentions_nothing_of_what_was_changed_is_not_waited_for_and_follows(tmp_path: Path) -> None:
+    """The linker reads documentation, by which nobody sees anything; the limit is longer than any test may take."""
+    settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 600_000, "firstTouchTimeoutMs": 600_000}}
+    settings["lsp"] = {"one": {"command": ["/bin/true"], "extensions": [".py"]}}
+    asked = list[bool]()
+
+    def is_third() -> bool:
+        asked.append(True)
+        return len(asked) == 3
+
+    async with service_on(tmp_path, {"one": partial(linker, is_silent=is_third)}, settings) as ground:
+        ground.write("lib.py", '"""\ndef total\n"""\ntotal = 1\n')
+        ground.write("near.py", "from lib import total\n\nmade = total\n")
+        ground.write("far.py", '"""\nuse total\n"""\nfrom near import made\n\nprint(made)\n')
+        feedback = await edited(ground, "lib.py", '"""\ndef sum\n"""\nsum = 1\n')
+        assert (told(feedback), feedback.state) == ({}, State.PARTIAL)
+        assert feedback.others is not None
+        assert (feedback.others.checked, feedback.others.candidates, feedback.others.complete) == (1, 2, "no")
+        found = anyio.Event()
+        ground.service.conversations.on_late(ground.client, found.set)
+        await found.wait()
+        late = await ground.service.reached(Moment("call"), ground.client)
+        assert told(late) == {"far.py": ["no total"]}
+
+
 async def test_what_was_told_is_not_told_again_while_the_other_files_are_awaited(tmp_path: Path) -> None:
     settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
     async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.rb")}, settings) as ground:

@@ -35,6 +35,8 @@ class ChangedSymbols(Struct, frozen=True):
     """Those of them of which a call may return now and did not, or the other way round."""
     structured: frozenset[str] = frozenset()
     """Classes that are changed, too, if they are made of their fields, or have to be what a base asks for."""
+    swapped: frozenset[SymbolKey] = frozenset()
+    """Those of them that came or are gone."""
 
     def __bool__(self) -> bool:
         return self.all or bool(self.keys)
@@ -156,7 +158,10 @@ def difference(old: Visible, new: Visible) -> ChangedSymbols:
     for key in keys & lifting:
         keys |= classes_of(key[0])
         returning |= classes_of(key[0]) if key in returning else set[SymbolKey]()
-    return ChangedSymbols(frozenset(keys), returning=frozenset(returning), structured=frozenset(structured))
+    swapped = frozenset(come_or_gone)
+    return ChangedSymbols(
+        frozenset(keys), returning=frozenset(returning), structured=frozenset(structured), swapped=swapped
+    )
 
 
 def classes_of(owner: str) -> set[SymbolKey]:

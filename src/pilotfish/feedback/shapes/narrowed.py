@@ -9,6 +9,7 @@ each may change what the other one means, and where that is possible the caller 
 
 import ast
 import re
+from collections.abc import Sequence
 
 from pilotfish.feedback.shapes.parsing import STATEMENT, parsed
 from pilotfish.feedback.shapes.python import VALUE_COUNTS
@@ -31,9 +32,7 @@ def narrowed(before: str, after: str) -> tuple[ast.Module, ast.Module] | None:
     if _BARE_RETURN.search(before) or _BARE_RETURN.search(after):
         return None
     old, new = before.split("\n"), after.split("\n")
-    shortest = min(len(old), len(new))
-    head = next((at for at in range(shortest) if old[at] != new[at]), shortest)
-    tail = next((at for at in range(shortest - head) if old[-1 - at] != new[-1 - at]), shortest - head)
+    head, tail = same_lines(old, new)
     first, rest = _begin(old, head), _rest(old, tail)
     if first is None or parsed("\n".join(old[len(old) - rest :])) is None:
         return None
@@ -42,6 +41,13 @@ def narrowed(before: str, after: str) -> tuple[ast.Module, ast.Module] | None:
         return None
     _narrow_class(mine, its, head - first, tail - rest, (len(old) - rest - first, len(new) - rest - first))
     return mine, its
+
+
+def same_lines(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many are the same at the begin, and at the end."""
+    shortest = min(len(old), len(new))
+    head = next((at for at in range(shortest) if old[at] != new[at]), shortest)
+    return head, next((at for at in range(shortest - head) if old[-1 - at] != new[-1 - at]), shortest - head)
 
 
 def _begin(lines: list[str], head: int) -> int | None:

@@ -236,7 +236,7 @@ class Spread:
                     self._reach(seen, symbol.owner, symbol.name, lifts=is_class, may_return=may_return)
 
     def _reach(self, seen: _Seen, owner: str, name: str, *, may_return: bool, lifts: bool = False) -> None:
-        is_special = _is_told_by_class(owner, name)
+        is_special = is_told_by_class(owner, name)
         if not is_special:
             (seen.add_members if owner else seen.add_names)([name])
         if owner and (lifts or self._project.asks_for(name)):
@@ -250,6 +250,6 @@ class Spread:
         seen.add_members(inner)
 
 
-def _is_told_by_class(owner: str, name: str) -> bool:
+def is_told_by_class(owner: str, name: str) -> bool:
     """A method with two underscores is a part of its class, which is reached with it: every class has such a name."""
     return bool(owner) and (name == FIELDS or (name.startswith("__") and name.endswith("__")))

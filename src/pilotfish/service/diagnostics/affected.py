@@ -12,6 +12,7 @@ from msgspec import Struct
 from pilotfish.feedback.shapes.changes import EVERYTHING, ChangedSymbols, changed_go, changed_symbols, changed_text
 from pilotfish.feedback.shapes.go import GO
 from pilotfish.feedback.shapes.imports import EVERYBODYS, is_package
+from pilotfish.feedback.shapes.likely import likely_words
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.shapes.spread import Reach, Spread
 from pilotfish.model import AbsPath
@@ -33,6 +34,8 @@ class Affected(Struct, frozen=True):
 
     files: tuple[AbsPath, ...]
     complete: bool
+    unlikely: frozenset[AbsPath] = frozenset()
+    """Those of them that mention nothing of what was changed: only a type that is inferred may reach them."""
 
 
 NOBODY = Affected((), complete=True)
@@ -62,13 +65,15 @@ class AffectedFiles:
         edited = {edit.path: [text for text in (edit.before, edit.after) if text is not None] for edit in edits}
         project = ProjectShapes(self._words.shapes, index, extensions, edited)
         spread = Spread(project)
+        unlikely = frozenset[AbsPath]()
         with anyio.move_on_after(seconds - (current_time() - started)) as scope:
             try:
-                await anyio.to_thread.run_sync(_run, spread, project, changes, edits, abandon_on_cancel=True)
+                unlikely = await anyio.to_thread.run_sync(_run, spread, project, changes, edits, abandon_on_cancel=True)
             finally:
                 project.is_over = True
         complete = complete and not scope.cancelled_caught
-        return Affected(_ordered(spread.found.copy(), edits, frozenset(broken)), complete)
+        unlikely -= frozenset(broken)
+        return Affected(_ordered(spread.found.copy(), edits, frozenset(broken), unlikely), complete, unlikely)
 
 
 def _changes(edits: Sequence[EditedText]) -> dict[AbsPath, ChangedSymbols]:
@@ -81,22 +86,37 @@ def _run(
     project: ProjectShapes,
     changes: Mapping[AbsPath, ChangedSymbols],
     edits: Sequence[EditedText],
-) -> None:
-    """Blocking: for a thread."""
+) -> frozenset[AbsPath]:
+    """The files that mention nothing of what was changed. Blocking: for a thread."""
     with suppress(OutOfTime):
         spread.run(_with_packages(changes, edits, project.paths))
         if any(os.path.basename(path) in EVERYBODYS for path in changes):
             spread.found.update({path: Reach(9, 0) for path in project.paths if path not in spread.found})
+        words = [_words(edit, changes[edit.path]) for edit in edits if edit.path in changes]
+        if None not in words:
+            wanted = frozenset[str]().union(*(one or () for one in words))
+            return frozenset(
+                path for path in spread.found if all(wanted.isdisjoint(shape.outside) for shape in project.shapes(path))
+            )
+    return frozenset()
+
+
+def _words(edit: EditedText, changed: ChangedSymbols) -> frozenset[str] | None:
+    return likely_words(changed, edit.before, edit.after) if edit.path.endswith(PYTHON) else None
 
 
 def _ordered(
-    found: Mapping[AbsPath, Reach], edits: Sequence[EditedText], broken: frozenset[AbsPath]
+    found: Mapping[AbsPath, Reach],
+    edits: Sequence[EditedText],
+    broken: frozenset[AbsPath],
+    unlikely: frozenset[AbsPath],
 ) -> tuple[AbsPath, ...]:
     near, own = edits[0].path, {edit.path for edit in edits}
 
-    def likeliest(path: AbsPath) -> tuple[bool, bool, int, int, int, str]:
+    def likeliest(path: AbsPath) -> tuple[bool, bool, bool, int, int, int, str]:
         reach = found.get(path, Reach(0, 0))
-        return path not in broken, not reach.mentions, reach.steps, -reach.mentions, _distance(path, near), path
+        first = path not in broken, path in unlikely, not reach.mentions
+        return *first, reach.steps, -reach.mentions, _distance(path, near), path
 
     return tuple(sorted((found.keys() | broken) - own, key=likeliest))
 

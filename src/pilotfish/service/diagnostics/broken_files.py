@@ -8,9 +8,9 @@ edited file had.
 
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import inf
 
-import anyio
 from msgspec.structs import replace
 
 from pilotfish.feedback.conversation import still_there, with_late
@@ -27,21 +27,20 @@ from pilotfish.service.diagnostics.missing_packages import without_missing_packa
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import Checking, CheckRunner, FileVerdict, Patience, checked
 from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
 from pilotfish.service.diagnostics.server_affected import ServerAccount, ServerAffected, answers_affected
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
-from pilotfish.system.tasks import owned_tasks
-
-AT_ONCE = 2
-"""Files that are checked side by side: a server has something to do while we read the next one. Most servers do one
-thing at a time, and what they were asked for last stands in the way of the next edit."""
 
 FIRST_PART = 8
 """Files that are checked before the first are compared with their state before the edit."""
+
+UNLIKELY_SECONDS = 0.3
+"""For files that mention nothing of what was changed, while an agent waits; or as long as it has waited by then: what
+was probably not broken makes no edit wait more than twice as long. What was, follows late."""
 
 COMPARING_SHARE = 0.35
 """Of the time that is left, for comparing: the second check of a file finds much done by the first."""
@@ -51,10 +50,6 @@ COMPARING_SECONDS = 1.0
 
 MAX_BROKEN = 200
 """Conversations whose broken files are remembered."""
-
-
-Checking = Callable[[AbsPath, Patience], Awaitable[Sequence[FileVerdict]]]
-"""Checks one file as it is on disk."""
 
 
 class _Search:
@@ -69,6 +64,7 @@ class _Search:
         since: Sequence[EditedText] = (),
         settings: Collection[AbsPath] = (),
         until: float = 0.0,
+        waits_since: float | None = None,
     ) -> None:
         self.edits = edits
         self.until = until
@@ -79,7 +75,10 @@ class _Search:
         """The edits, and what they are together with earlier ones whose effect is not known yet."""
         self.world = world
         """In which it began."""
-        self.deadline = deadline
+        self.limit = deadline
+        self._waits_since = waits_since
+        self._unlikely, self._unlikely_until = set[AbsPath](), inf
+        """While only files that are probably not broken wait, and an agent for them."""
         self.before = _texts_before(edits)
         self.heard = heard or KnownFindings()
         self.waiting: deque[AbsPath] = deque()
@@ -87,7 +86,8 @@ class _Search:
         self.unjudged: dict[AbsPath, FileVerdict] = {}
         self.changes: dict[AbsPath, Comparison] = {}
         self._candidates: set[AbsPath] = {edit.path for edit in edits}
-        self._complete = True
+        self.is_sound = True
+        """Whether no file outside of the candidates can be affected."""
         self.whole = True
         self.uncompared: set[AbsPath] = set()
         """Files of which it is not known what earlier edits broke in them, because it could not be had in time."""
@@ -97,17 +97,20 @@ class _Search:
         """What a server said of files before the edits."""
 
     @property
+    def deadline(self) -> float:
+        return min(self.limit, self._unlikely_until)
+
+    @property
+    def comparing_seconds(self) -> float:
+        return max(self.left, COMPARING_SECONDS if self._unlikely_until == inf else 0.0)
+
+    @property
     def left(self) -> float:
         return self.deadline - current_time()
 
     @property
     def candidates(self) -> frozenset[AbsPath]:
         return frozenset(self._candidates - self.before.keys())
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether no file outside of the candidates can be affected."""
-        return self._complete
 
     def is_comparable(self, workspace: Workspace, verdict: FileVerdict) -> bool:
         """Whether the texts before the edits are all known and can be shown: then a longer look tells what is new."""
@@ -119,15 +122,26 @@ class _Search:
         return [edit.path for edit in self.edits if edit.after is None]
 
     def add(self, workspace: Workspace, affected: Affected) -> None:
-        self._complete = self._complete and affected.complete
+        self.is_sound = self.is_sound and affected.complete
+        self._unlikely |= affected.unlikely
+        self._unlikely_until = inf
         for path in affected.files:
             if path not in self._candidates and os.path.isfile(path) and workspace.serves(path):
                 self._candidates.add(path)
                 self.waiting.append(path)
 
+    def next_part(self, size: int) -> list[AbsPath]:
+        """Never likely files with others, for which an agent waits no longer than it has waited by then."""
+        self.waiting = deque(sorted(self.waiting, key=self._unlikely.__contains__))
+        likely = sum(path not in self._unlikely for path in self.waiting)
+        if not likely and self._waits_since is not None and self._unlikely_until == inf:
+            now = current_time()
+            self._unlikely_until = now + max(UNLIKELY_SECONDS, now - self._waits_since)
+        return [self.waiting.popleft() for _ in range(min(size, likely or len(self.waiting)))]
+
     def result(self) -> BrokenFiles:
         candidates, uncompared = len(self.candidates), len(self.uncompared & self.found.keys())
-        settled = self._complete and len(self.found) + len(self.unjudged) == candidates and not uncompared
+        settled = self.is_sound and len(self.found) + len(self.unjudged) == candidates and not uncompared
         return BrokenFiles(
             tuple(self.found.values()),
             self.changes,
@@ -177,13 +191,15 @@ class ProjectCheck:
         heard: KnownFindings | None = None,
         since: Sequence[EditedText] = (),
         until: float = 0.0,
+        waits_since: float | None = None,
     ) -> BrokenFiles:
         """What these edits broke elsewhere, as far as it can be known by the deadline; `until`: while servers load.
 
-        `since`: the same files with their texts before the first edit whose effect is not known.
+        `since`: the same files with their texts before the first edit whose effect is not known. `waits_since`: when
+        an agent began to wait.
         """
         broken = self._broken_of(client, workspace)
-        search = _Search(edits, deadline, self._states.world, heard, since, until=until)
+        search = _Search(edits, deadline, self._states.world, heard, since, until=until, waits_since=waits_since)
         self._wait_while_loading(workspace, search, search.before)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             led = await self._led(client, workspace, target, search, broken)
@@ -274,7 +290,7 @@ class ProjectCheck:
         search = _Search(edits, deadline, self._states.world)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             search.add(workspace, await self._affected_by(target, search))
-        search.found |= search.sift(await _checked(check, tuple(search.waiting), deadline))
+        search.found |= search.sift(await checked(check, tuple(search.waiting), deadline))
         return search.result()
 
     async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
@@ -282,12 +298,13 @@ class ProjectCheck:
             self._words.lost(target.root)
             if search.deleted:
                 await self._runner.tell_deleted(target.root, search.deleted)
-        files, complete = dict.fromkeys((*self._reports.owed(target), *self._spoken_of(target.root))), True
+        files, complete = dict.fromkeys((*self._reports.owed(target), *self._spoken_of(target.root)), False), True
         for edits in search.changes_since:
             found = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
-            files |= dict.fromkeys(found.files)
+            files |= {path: path in found.unlikely and files.get(path, True) for path in found.files}
             complete = complete and found.complete
-        return Affected(tuple(files), complete)
+        unlikely = frozenset(path for path, is_unlikely in files.items() if is_unlikely)
+        return Affected(tuple(sorted(files, key=unlikely.__contains__)), complete, unlikely)
 
     def _spoken_of(self, root: AbsPath) -> list[AbsPath]:
         """Files, open or not, of which a server has published something else than what is known of them."""
@@ -306,7 +323,7 @@ class ProjectCheck:
     def _wait_while_loading(self, workspace: Workspace, search: "_Search", paths: Iterable[AbsPath]) -> None:
         """Of a server that has just begun, other files are awaited as long as the edited one (DIAG-5)."""
         loaded = current_time() + self._runner.seconds_of_loading(workspace, paths)
-        search.deadline = max(search.deadline, min(loaded, search.until))
+        search.limit = max(search.limit, min(loaded, search.until))
 
     async def _judge_waiting(self, client: ClientSession, workspace: Workspace, search: "_Search") -> list[AbsPath]:
         """Check what waits, the likeliest first, and compare it; returns the files that are worse than before.
@@ -320,7 +337,7 @@ class ProjectCheck:
         for verdict in given.values():
             self._states.put(verdict, search.world)
         while search.waiting and search.left > 0:
-            part = [search.waiting.popleft() for _ in range(min(size, len(search.waiting)))]
+            part = search.next_part(size)
             is_known = all(map(self._states.knows, part))
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
             found = search.sift(await self._check(client, workspace, part, until))
@@ -364,7 +381,7 @@ class ProjectCheck:
             return found
 
         processes = self._runner.processes()
-        return await _checked(check, paths, deadline)
+        return await checked(check, paths, deadline)
 
     def _is_followed_file(self, path: AbsPath) -> bool:
         return any(is_inside(path, root) and self._is_followed(root) for root in self._runner.roots())
@@ -393,7 +410,7 @@ class ProjectCheck:
         before: Mapping[AbsPath, str | None],
         judged: Mapping[AbsPath, FileVerdict],
     ) -> dict[AbsPath, Comparison]:
-        """The same with the texts before some edits."""
+        """The same with the texts before some edits: where need be, judged once more with these."""
         earlier = {path: self._states.before(one, before, search.settings) for path, one in judged.items()}
         changes = {path: delta(earlier[path], _state(one)) for path, one in judged.items()}
         wanted = workspace.config.feedback.severities
@@ -414,21 +431,18 @@ class ProjectCheck:
             unknown = {path: one for path, one in unknown.items() if path not in blind}
         if not unknown or None in before.values() or search.settings:
             return changes
-        # Judge these files once more, with the texts that the edited ones had.
         texts = {path: text for path, text in before.items() if text is not None}
         files = ProposedFiles(texts, {path: verdict.text for path, verdict in unknown.items()})
-        left = max(search.left, COMPARING_SECONDS)
-        for earlier in await self._proposal_runner.run(client, workspace, files, ProposalTime(left, left)):
+        time = ProposalTime(search.comparing_seconds, search.comparing_seconds)
+        for earlier in await self._proposal_runner.run(client, workspace, files, time):
             if earlier.is_final and earlier.path in unknown:
                 changes[earlier.path] = delta(_state(earlier), _state(unknown[earlier.path]))
         return changes
 
     def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
         key = client.host, workspace.root
-        known = self._broken.get(key)
-        if known is None:
-            known = set[AbsPath]()
-            self._broken.put(key, known)
+        if (known := self._broken.get(key)) is None:
+            self._broken.put(key, known := set[AbsPath]())
         return known
 
     @staticmethod
@@ -449,33 +463,12 @@ def _finds_unsaved(workspace: Workspace, verdict: FileVerdict) -> bool:
 
 
 def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:
-    codes = [workspace.specs[outcome.server].imports.unresolved for outcome in verdict.outcomes]
+    codes = (workspace.specs[outcome.server].imports.unresolved for outcome in verdict.outcomes)
     return broken_by_deletion(_state(verdict), deleted, frozenset[str]().union(*codes))
 
 
 def _state(verdict: FileVerdict) -> CheckedText:
     return CheckedText(verdict.text, verdict.diagnostics)
-
-
-async def _checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
-    """The verdicts that are fresh, refused, or cannot be had, by the deadline."""
-    found: dict[AbsPath, FileVerdict] = {}
-    waiting = iter(paths)
-
-    async def work() -> None:
-        for path in waiting:
-            left = deadline - current_time()
-            if left <= 0:
-                return
-            for verdict in await check(path, Patience(left, left)):
-                if verdict.is_final or verdict.refused is not None or verdict.is_withheld:
-                    found[path] = verdict
-
-    with anyio.move_on_after(max(0.0, deadline - current_time())):
-        async with owned_tasks() as tasks:
-            for _ in range(min(AT_ONCE, len(paths))):
-                tasks.start_soon(work)
-    return found
 
 
 def _introduced(change: Comparison) -> bool:

@@ -54,7 +54,7 @@ class Scope(Struct, frozen=True):
     others_seconds: float = OTHERS_SECONDS
     """What they get at least."""
     until: float = 0.0
-    """When an answer must be there that waits for servers which still load."""
+    """When an answer must be there for which an agent waits, while servers load; it hears of the rest later."""
     carried: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
     """Texts before changes that were never judged: what is new since then is new, too."""
     unfinished: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
@@ -161,9 +161,7 @@ class EditFeedback:
         first = {**edit.before, **earlier, **scope.unfinished}
         others = BrokenFiles()
         if scope.others and touch.kind in limits.other_files_after:
-            deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
-            deadline = min(deadline, scope.until or deadline)
-            others = await self._others(client, workspace, edit, first, deadline, scope)
+            others = await self._others(client, workspace, edit, first, started, scope)
             first |= edit.settings
         signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
         return Judged(
@@ -187,17 +185,21 @@ class EditFeedback:
         workspace: Workspace,
         edit: _Edit,
         first: Mapping[AbsPath, str | None],
-        deadline: float,
+        started: float,
         scope: Scope,
     ) -> BrokenFiles:
         """What the edit broke in other files, and what the edits since the texts in `first` broke together."""
+        deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
+        deadline = min(deadline, scope.until or deadline)
         texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
         heard = KnownFindings(scope.untold, scope.told)
-        found = BrokenFiles()
-        if edits:
-            found = await self._project.run(client, workspace, edits, deadline, heard, since, scope.until)
+        waits_since = started if scope.until else None
+        run, until = self._project.run, scope.until
+        found = (
+            await run(client, workspace, edits, deadline, heard, since, until, waits_since) if edits else BrokenFiles()
+        )
         if edit.settings:
             own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
             found = found.joined(await self._project.rejudge(client, workspace, files, edit.settings, own, deadline))
@@ -335,8 +337,9 @@ class EditFeedback:
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(client, workspace, judged.edited)
             text = _text(workspace, touch, judged, own, notes)
+        # What was found and is not told as an error: the answer is not the whole one then.
         untold = [
-            *_untold(judged.missing.packages),
+            *(missing_imports_line(len(each)) for each in [judged.missing.packages] if each),
             *dict.fromkeys(str(one) for one in explanations(workspace, judged.verdicts) if one.hides_uses),
             *_older_line(workspace, judged),
             *_uncompared(workspace, judged),
@@ -429,11 +432,6 @@ def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
 def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:
     names = ", ".join(named(path, workspace.root) for path in sorted(judged.uncompared))
     return [f"It is not known yet which errors are new in {names}: they follow."] if names else []
-
-
-def _untold(packages: frozenset[str]) -> list[str]:
-    """What was found and is not told as an error: the answer is not the whole one then."""
-    return [missing_imports_line(len(packages))] if packages else []
 
 
 def _text(

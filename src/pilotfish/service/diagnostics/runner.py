@@ -1,8 +1,9 @@
 """Checks of files: all files, and all servers of each, at the same time and under one deadline."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -24,11 +25,15 @@ from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
-from pilotfish.system.tasks import side_by_side
+from pilotfish.system.tasks import owned_tasks, side_by_side
 
 MAX_SPOKEN = 30
 """A server that complains of more files at once has just begun, and speaks of what it found there."""
 
+
+AT_ONCE = 2
+"""Files that are checked side by side: a server has something to do while we read the next one. Most servers do one
+thing at a time, and what they were asked for last stands in the way of the next edit."""
 
 WITHOUT_SERVER = frozenset({Code.SERVER_MISSING, Code.UNTRUSTED, Code.UNSUPPORTED})
 """Why a server will not answer, however long one waits."""
@@ -95,6 +100,10 @@ class Patience(Struct, frozen=True):
 
     def without(self, seconds: float) -> "Patience":
         return Patience(*(None if one is None else max(0.0, one - seconds) for one in (self.first, self.later)))
+
+
+Checking = Callable[[AbsPath, Patience], Awaitable[Sequence[FileVerdict]]]
+"""Checks one file as it is on disk."""
 
 
 class _Wish(Struct, frozen=True):
@@ -399,3 +408,24 @@ def _without_hints(freshness: Freshness) -> Freshness:
         return freshness
     requests = tuple(one for one in asked.requests if one not in asked.hints)
     return replace(freshness, on_demand=replace(asked, requests=requests))
+
+
+async def checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
+    """The verdicts that are fresh, refused, or cannot be had, by the deadline."""
+    found: dict[AbsPath, FileVerdict] = {}
+    waiting = iter(paths)
+
+    async def work() -> None:
+        for path in waiting:
+            left = deadline - current_time()
+            if left <= 0:
+                return
+            for verdict in await check(path, Patience(left, left)):
+                if verdict.is_final or verdict.refused is not None or verdict.is_withheld:
+                    found[path] = verdict
+
+    with anyio.move_on_after(max(0.0, deadline - current_time())):
+        async with owned_tasks() as tasks:
+            for _ in range(min(AT_ONCE, len(paths))):
+                tasks.start_soon(work)
+    return found

@@ -1,6 +1,7 @@
 """Options and fixtures of the whole suite."""
 
 import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,7 +20,8 @@ settings.load_profile("suite")
 
 # A shell that runs the suite in the background has it ignore both, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+if sys.platform != "win32":
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

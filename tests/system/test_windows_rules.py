@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pilotfish.config.trusted_roots import comparable
-from pilotfish.system.windows import for_cmd, for_powershell, program_names, program_suffixes
+from pilotfish.system.windows import command_line, for_cmd, for_powershell, program_names, program_suffixes
 
 pytestmark = pytest.mark.proves("PLAT-1")
 
@@ -154,3 +154,16 @@ def test_the_files_that_may_be_a_program(program: str, names: tuple[str, ...]) -
 )
 def test_which_names_of_a_trusted_folder_are_one(platform: str, one: str, other: str, same: bool) -> None:
     assert (comparable(one, platform) == comparable(other, platform)) == same
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([r"C:\n\node.exe", "a b"], [r"C:\n\node.exe", "a b"]),
+        ([r"C:\n\tsc.CMD", "--stdio"], r'D:\Win\System32\cmd.exe /d /s /c "C:\n\tsc.CMD --stdio"'),
+        ([r"C:\my n\x.bat", "a&b"], r'D:\Win\System32\cmd.exe /d /s /c ""C:\my n\x.bat" "a&b""'),
+        (["x.cmd", "%PATH%"], r'D:\Win\System32\cmd.exe /d /s /c "x.cmd ^"^%PATH^%^""'),
+    ],
+)
+def test_a_script_of_cmd_is_started_by_cmd(words: list[str], expected: list[str] | str) -> None:
+    assert command_line(words, {"SystemRoot": r"D:\Win"}) == expected

@@ -9,7 +9,7 @@ Rules:
   is closed with it and later writes raise `BrokenPipe`.
 - One reader and one writer at a time; any number may `wait`.
 
-POSIX only, and fully so on Linux: `supervisor` says what each system gives.
+Fully so on Linux: `supervisor` says what each system gives. On Windows the system itself owns trees: `jobs`.
 """
 
 import errno
@@ -65,6 +65,12 @@ HINTS = {
 @asynccontextmanager
 async def spawn(launch: Launch, *, write_stall_seconds: float = WRITE_STALL_SECONDS) -> AsyncGenerator[Process]:
     """Run `launch` for as long as the block lasts: the `Spawner` port."""
+    if sys.platform == "win32":
+        from pilotfish.system.jobs import spawn_in_job
+
+        async with spawn_in_job(launch, write_stall_seconds, start_failure) as started:
+            yield started
+        return
     token = f"{os.getpid()}-{secrets.token_hex(8)}"
     order = _order(launch, token)
     process = SupervisedProcess(launch, token, write_stall_seconds)

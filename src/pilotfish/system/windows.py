@@ -3,6 +3,7 @@
 Pure, so that each rule is a table of cases that runs everywhere.
 """
 
+import ntpath
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,14 @@ def _for_cmd(word: str) -> str:
     # `cmd` replaces variables inside of quotes too, and a quote of ours would end its own: with a caret before each
     # character that it knows, it never sees a quote at all.
     return _TOLD_BY_CMD.sub(r"^\g<0>", quoted)
+
+
+def command_line(words: Sequence[str], environment: Mapping[str, str]) -> Sequence[str] | str:
+    """What starts a program: a script of `cmd` only runs in `cmd`, which takes its own line (CVE-2024-24576)."""
+    if not words[0].lower().endswith((".cmd", ".bat")):
+        return list(words)
+    cmd = ntpath.join(environment.get("SystemRoot", r"C:\Windows"), "System32", "cmd.exe")
+    return f'{cmd} /d /s /c "{for_cmd(words)}"'
 
 
 def for_powershell(words: Sequence[str]) -> str:

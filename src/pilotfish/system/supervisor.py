@@ -20,8 +20,9 @@ Rules:
   given to this interpreter could stop it from starting (`LD_PRELOAD`) or be altered by it (`LC_CTYPE`).
 
 Elsewhere (macOS) there is no subreaper: the server's process group is ended, also when we die; a process that left that
-group is ended by `system.process`, which finds it by its tag, and stays when we die too. A tree that forks and
-calls `setsid` without pause outruns any scan; only a container holds it.
+group is ended by `system.process`, which finds it by its tag, or by a program that this one starts when the owner is
+gone; it stays when both were killed. A tree that forks and calls `setsid` without pause outruns any scan; only a
+container holds it.
 
 It is a program of its own, and imports next to nothing: start time and memory are paid once per server.
 """
@@ -65,6 +66,11 @@ GIVE_UP_SECONDS = 30.0
 """A process stuck in the kernel or owned by root outlives SIGKILL; waiting for it for ever would not help."""
 
 
+END_STRAYS = """import sys; sys.path.append(sys.argv[1])
+from pilotfish.system.process import kill_strays; kill_strays(sys.argv[2], None)"""
+"""Looking at the environment of other processes needs more than this program has."""
+
+
 def run() -> None:
     """Be the program; leaves without the interpreter's own clean-up, which would only take time."""
     os._exit(main(int(sys.argv[2]), int(sys.argv[3])))
@@ -91,7 +97,8 @@ def main(control: int, owner: int) -> int:
     finally:
         tree.end()
     code = tree.code()
-    report(control, b"exited %d" % code)
+    if not report(control, b"exited %d" % code) and sys.platform != "linux":
+        end_strays()
     return code if code >= 0 else 128 - code
 
 
@@ -261,6 +268,15 @@ def groups_below(ancestor: int) -> set[int]:
     return {family[pid][1] for pid in below - {ancestor}} - {os.getpgrp()}
 
 
+def end_strays() -> None:
+    """Have those killed that left the server's group: nobody else is there to do it. Not waited for."""
+    packages = os.path.dirname(os.path.dirname(sys.argv[1]))
+    token = os.environ.get("PILOTFISH_TREE", "")
+    # Without the tag: it would be one of them itself.
+    command = [sys.executable, "-I", "-c", END_STRAYS, packages, token]
+    os.spawnve(os.P_NOWAIT, sys.executable, command, {})  # noqa: S606 - itself
+
+
 def kill_group(group: int, number: int) -> None:
     try:
         os.killpg(group, number)
@@ -309,8 +325,10 @@ def poll_for(*descriptors: int | None) -> select.poll:
     return poller
 
 
-def report(control: int, line: bytes) -> None:
+def report(control: int, line: bytes) -> bool:
+    """Whether the owner is there to read it."""
     try:
         os.write(control, line + b"\n")
     except (BrokenPipeError, ConnectionResetError):
-        return  # the owner is gone; the control socket says so next
+        return False  # the control socket says so next
+    return True

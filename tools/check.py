@@ -44,7 +44,7 @@ QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 """The core and the middle of the program, where most changes are, in virtual time and without real servers."""
 QUICK_LACKS = ("slow", "leak", "server", "host")
 """Marks of tests that need time, or programs that only the whole gate installs."""
-PORTABLE = [f"tests/{name}" for name in ("client", "library", "policy", "pool", "system")]
+PORTABLE = [f"tests/{name}" for name in ("client", "daemon", "library", "policy", "pool", "system", "watching")]
 """What starts processes, watches files or writes them, where the systems differ."""
 LAST_FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 MAX_UNSTEADY = 3

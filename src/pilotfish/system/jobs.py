@@ -4,7 +4,7 @@ We hold the only handle, so however we die the whole tree dies, without a superv
 first instruction, and what it starts cannot leave. There is no SIGTERM: a tree that ignores `exit` is ended.
 
 Pipes cannot be waited for there, only read and written, so each has a thread while it is at it. `tools/wine.py` runs
-the tests of this module with Windows' Python.
+what shows it with Windows' Python.
 """
 
 import sys

@@ -47,7 +47,7 @@ _kernel.CreateJobObjectW.restype = _kernel.OpenProcess.restype = ctypes.c_void_p
 Result = TypeVar("Result")
 
 
-class Job:
+class ProcessJob:
     """One job. `close` ends everything in it."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ async def spawn_in_job(
     launch: Launch, write_stall_seconds: float, failed: Callable[[Launch, str, int], Exception]
 ) -> AsyncGenerator[Process]:
     """The `Spawner` port. `failed` says what it means that starting failed at a stage, with this error number."""
-    job = Job()
+    job = ProcessJob()
     try:
         process = JobProcess(launch, job, write_stall_seconds)
     except OSError as error:
@@ -121,7 +121,7 @@ class JobProcess:
 
     held = ()
 
-    def __init__(self, launch: Launch, job: Job, write_stall_seconds: float) -> None:
+    def __init__(self, launch: Launch, job: ProcessJob, write_stall_seconds: float) -> None:
         self._job = job
         self._write_stall_seconds = write_stall_seconds
         self._child = subprocess.Popen(

@@ -274,7 +274,7 @@ def end_strays() -> None:
     token = os.environ.get("PILOTFISH_TREE", "")
     # Without the tag: it would be one of them itself.
     command = [sys.executable, "-I", "-c", END_STRAYS, packages, token]
-    os.spawnve(os.P_NOWAIT, sys.executable, command, {})  # noqa: S606 - itself
+    os.posix_spawn(sys.executable, command, {})
 
 
 def kill_group(group: int, number: int) -> None:

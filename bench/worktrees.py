@@ -2,18 +2,22 @@
 
     $ python bench/worktrees.py                     # ten worktrees of Flask, ty
     $ python bench/worktrees.py --server basedpyright --rounds 2
+    $ python bench/worktrees.py --server typescript --worktrees 20 --pause 3
 
 Every worktree has an agent that edits one file again and again and reads what it is told: in one round an error, in the
-next none. All of them begin at the same time, through one new daemon, which does not know how large a server gets.
-Printed are the answers that were wrong or lost, and the most memory that all servers had together, process trees
-included, against the budget.
+next none; between two edits it thinks for `--pause` seconds. All of them begin within ten seconds, through one new
+daemon, which does not know how large a server gets. Printed are the answers that were wrong or lost, the most memory
+that all servers had together, process trees included, against one server and against the budget, and how long an edit
+took after the first of its worktree, against one agent alone.
 """
 
 import json
+import statistics
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,18 +25,24 @@ from harness import corpus, processes
 from harness.pages import options
 from harness.setting import Setting, verb, watching, workplace
 
-FILE = "src/flask/helpers.py"
-BROKEN = '\n\nbroken: int = "text"\n'
+PROJECTS = {
+    "typescript": ("rxjs", "src/internal/util/isFunction.ts", "\n\nexport const broken: number = 'text';\n"),
+    None: ("flask+venv", "src/flask/helpers.py", '\n\nbroken: int = "text"\n'),
+}
+"""By server: a project, the file that is edited, and what is wrong then."""
+
+BEGIN_SECONDS = 10.0
 WAIT = {"timing": {"diagnosticsWaitTimeoutMs": 110_000, "firstTouchTimeoutMs": 110_000}}
 """An agent that waits for its answer: what is measured here is whether it is right, and not how soon it comes."""
 
 
 def main() -> None:
-    asked = options(__doc__, worktrees=10, holds=4, rounds=4, server="ty")
-    project = corpus.projects()["flask+venv"]
-    with workplace(project, asked.server, config=WAIT) as alone:
+    asked = options(__doc__, worktrees=10, holds=4, rounds=4, server="ty", pause=0.0)
+    name, file, broken = PROJECTS.get(asked.server, PROJECTS[None])
+    with workplace(corpus.projects()[name], asked.server, config=WAIT) as alone:
         root, folder = alone.root, alone.scratch.parent
-        _work(alone, 2, root)
+        agent = _Agent(file, broken, asked.rounds, asked.pause)
+        told_alone = agent.work(alone, root, 0.0)
         one = _servers(alone)
         verb(alone, "daemon", "stop")
         trees = [_worktree(root, folder / f"tree{number}") for number in range(asked.worktrees)]
@@ -41,47 +51,70 @@ def main() -> None:
         # All worktrees are below this folder: whatever works there is counted.
         setting = Setting(folder, folder / "scratch-many", asked.server, config=config).prepare()
         used, began = [0.0], time.monotonic()
+        starts = [number * BEGIN_SECONDS / len(trees) for number in range(len(trees))]
         try:
             looking = watching(lambda: used.append(_servers(setting)), 0.5)
             with looking, ThreadPoolExecutor(len(trees)) as agents:
-                told = [*agents.map(partial(_work, setting, asked.rounds), trees)]
+                told = [*agents.map(partial(agent.work, setting), trees, starts)]
         finally:
             verb(setting, "daemon", "stop")
         most, seconds = max(used), time.monotonic() - began
-    answers = [one for each in told for one in each]
+    answers = [said for each in told for said, _ in each]
     wrong, lost = answers.count("wrong"), answers.count("lost")
     print(f"{asked.server}: worktrees {len(trees)} · answers {len(answers)} · wrong {wrong} · lost {lost}")
     print(
         f"one server {one:.0f} MiB · budget {budget} MiB, for {asked.holds} · most in use {most:.0f} MiB, "
-        f"{100 * most / budget:.0f} % of the budget · {seconds:.0f} s"
+        f"{most / one:.1f} × one, {100 * most / budget:.0f} % of the budget · {seconds:.0f} s"
     )
+    edit, edit_alone = (_median([took for each in told for _, took in each[1:]]) for told in (told, [told_alone]))
+    print(f"an edit: median {edit:.2f} s, alone {edit_alone:.2f} s, {edit / edit_alone:.1f} ×")
     if set(answers) != {"right"} or most > budget * 1.1:
         raise SystemExit(1)
 
 
+def _median(found: list[float]) -> float:
+    return statistics.median(found)
+
+
 def _worktree(root: Path, target: Path) -> Path:
     subprocess.run(["git", "worktree", "add", "-q", "--detach", str(target)], cwd=root, check=True)
-    (target / ".venv").symlink_to(root / ".venv")
+    for name in (".venv", "node_modules"):
+        if (root / name).exists() and not (target / name).exists():
+            (target / name).symlink_to(root / name)
     return target
 
 
-def _work(setting: Setting, rounds: int, tree: Path) -> list[str]:
-    good = (tree / FILE).read_text()
-    return [_edit(setting, tree, good, is_broken=number % 2 == 0) for number in range(rounds)]
+@dataclass(frozen=True)
+class _Agent:
+    file: str
+    broken: str
+    rounds: int
+    pause: float
 
+    def work(self, setting: Setting, tree: Path, start: float) -> list[tuple[str, float]]:
+        """What came of each edit, and after how long."""
+        time.sleep(start)
+        good = (tree / self.file).read_text()
+        found: list[tuple[str, float]] = []
+        for number in range(self.rounds):
+            began = time.monotonic()
+            said = self._edit(setting, tree, good, is_broken=number % 2 == 0)
+            found.append((said, time.monotonic() - began))
+            time.sleep(self.pause)
+        return found
 
-def _edit(setting: Setting, tree: Path, good: str, *, is_broken: bool) -> str:
-    (tree / FILE).write_text(good + BROKEN if is_broken else good)
-    try:
-        answer = json.loads(verb(setting, "check", "--json", "--severity", "error", FILE, cwd=tree))
-    except ValueError:
-        return "lost"
-    if answer["meta"]["state"] != "fresh":
-        print(f"{tree.name}: {answer['meta'].get('reason')}", file=sys.stderr)
-        return "lost"
-    lines = {one["line"] for found in answer["data"].values() for one in found}
-    is_told = len(good.splitlines()) + 3 in lines
-    return "right" if is_told == is_broken else "wrong"
+    def _edit(self, setting: Setting, tree: Path, good: str, *, is_broken: bool) -> str:
+        (tree / self.file).write_text(good + self.broken if is_broken else good)
+        try:
+            answer = json.loads(verb(setting, "check", "--json", "--severity", "error", self.file, cwd=tree))
+        except ValueError:
+            return "lost"
+        if answer["meta"]["state"] != "fresh":
+            print(f"{tree.name}: {answer['meta'].get('reason')}", file=sys.stderr)
+            return "lost"
+        lines = {one["line"] for found in answer["data"].values() for one in found}
+        is_told = len(good.splitlines()) + 3 in lines
+        return "right" if is_told == is_broken else "wrong"
 
 
 def _servers(setting: Setting) -> float:
@@ -91,7 +124,9 @@ def _servers(setting: Setting) -> float:
 
 
 def _is_server(words: list[str]) -> bool:
-    return any("langserver" in word for word in words) or (words[1:2] == ["server"] and words[0].endswith("ty"))
+    return any("langserver" in word or "tsserver" in word or "typescript-language" in word for word in words) or (
+        words[1:2] == ["server"] and words[0].endswith("ty")
+    )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
 from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.spec import OnDemand, Relay
+from pilotfish.servers.worktrees import Share
 from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
 
@@ -65,6 +66,8 @@ class SessionOptions(Struct, frozen=True):
     """Capabilities that it has and does not declare."""
     inputs: InputEvidence | None = None
     """What it reads besides sources, as it is before the start; None: nothing is known of that."""
+    share: Share | None = None
+    """With which other worktrees it may share a process."""
     tap: Tap = field(default_factory=Tap)
 
 

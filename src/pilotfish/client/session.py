@@ -2,14 +2,13 @@
 
 `open_session` is its lifetime: inside the block the server is initialized and answers; leaving it, in any way, walks
 the stop ladder and leaves no process.
-Documents and their notifications change together and without waiting, so a question asked after a change is computed
-on that change.
+Documents and their notifications change together and without waiting: a question is computed on the changes before it.
 """
 
 import logging
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, Collection, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -64,14 +63,15 @@ OLD_RESULT = "old"
 
 
 @asynccontextmanager
-async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerator["Session"]:
-    """Start the server, initialize it, and stop it at the end of the block.
+async def open_session(
+    options: SessionOptions, spawn: Spawner, make: Callable[..., "Session"] | None = None
+) -> AsyncGenerator["Session"]:
+    """Start the server, initialize it, and stop it at the end of the block. `make` makes another kind of session.
 
-    Raises `ServerFailed` (`server_missing`, `server_start_failed`, `init_timeout`, `protocol_error`) when it does not
-    come up; by then nothing of it is left running.
+    Raises `ServerFailed` (`server_missing`, `server_start_failed`, `init_timeout`, `protocol_error`), leaving nothing.
     """
     async with spawn(options.launch) as process, owned_tasks() as tasks, owned_tasks() as relays:
-        session = Session(options, process, relays)
+        session = (make or Session)(options, process, relays)
         tasks.start_soon(session.serve)
         try:
             await session.initialize()

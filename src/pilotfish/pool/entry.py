@@ -1,6 +1,7 @@
 """One slot of the pool at work: the only writer of what the planner sees of it."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import anyio
 from msgspec import Struct, field
@@ -25,6 +26,8 @@ class Entry(Struct):
     slot: Slot
     changed: Pulse = field(default_factory=Pulse)
     session: Session | None = None
+    turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Waits until the server sees this worktree, and keeps it so."""
     sidecar: Sidecar | None = None
     """What runs beside the session, if anything is to."""
     documents: Documents | None = None
@@ -55,6 +58,11 @@ class Entry(Struct):
     def usable(self) -> bool:
         """It runs, and its connection has not ended: the pool hears of an end a moment after the connection does."""
         return isinstance(self.slot, Running) and self.session is not None and self.session.failure is None
+
+    @property
+    def is_shared(self) -> bool:
+        """Its process serves other worktrees, too."""
+        return self.turn is not nullcontext
 
     def start(self, now: float) -> None:
         self.slot = Starting(now)

@@ -124,6 +124,8 @@ class Limits(Struct, frozen=True):
     memory_mib_per_server: float | None = None
     memory_mib: float | None = None
     servers: int = 64
+    share_worktrees: bool = True
+    """One server for several worktrees of a repository, where the catalogue says that it can."""
 
 
 class Demand(Struct, frozen=True):

@@ -18,13 +18,14 @@ from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.pulse import Pulse
-from pilotfish.client.session import Session, open_session
+from pilotfish.client.session import Session
 from pilotfish.client.tap import Tap
 from pilotfish.config.schema import RestartPolicy
-from pilotfish.errors import Bug, Code, Failure
+from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
+from pilotfish.pool.mirror import Unshareable
 from pilotfish.pool.plan import (
     Broken,
     Demand,
@@ -47,6 +48,7 @@ from pilotfish.pool.plan import (
     room_to_spare,
     upkeep,
 )
+from pilotfish.pool.sharing import Sharing
 from pilotfish.pool.sidecar import running_sidecar
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Json
@@ -131,13 +133,20 @@ class Monitor:
             await self.measure(entry)
 
     async def measure(self, entry: Entry) -> None:
-        """Of a server that has answered, the size is what another one of its id is expected to need."""
+        """Of a server that has answered, the size is what another one of its id is expected to need.
+
+        Each of the worktrees that share one has its part of it.
+        """
         if entry.session is None:
             return
-        entry.set_memory(await self._vitals.memory_mib(entry.session.pid))
+        pid = entry.session.pid
+        whole = await self._vitals.memory_mib(pid)
+        alive = (other for other in self._entries.values() if other.is_shared and other.session is not None)
+        sharing = sum(other.session is not None and other.session.pid == pid for other in alive)
+        entry.set_memory(None if whole is None else whole / (sharing if entry.is_shared else 1))
         if entry.proven:
             server = entry.key.server
-            self.sizes[server] = max(self.sizes.get(server, 0.0), entry.memory_mib or 0.0)
+            self.sizes[server] = max(self.sizes.get(server, 0.0), whole or 0.0)
 
     @property
     def budgeted(self) -> bool:
@@ -201,6 +210,7 @@ class Pool:
         self._entries: dict[Key, Entry] = {}
         self._taps: dict[str, Tap] = {}
         self._tasks: TaskGroup | None = None
+        self._sharing = Sharing(spawn, is_wanted=self.limits.share_worktrees)
         self._monitor = Monitor(self._entries, vitals, self.limits, self._forget)
 
     @asynccontextmanager
@@ -308,11 +318,16 @@ class Pool:
         entry.begin()
         self._monitor.note_request(current_time())
         try:
-            result = await work(session)
+            async with entry.turn():
+                result = await work(session)
             entry.mark_healthy()
             if self._monitor.budgeted and not entry.proven:
                 # Before it counts as idle: who waits for room would stop it instead of learning how small it is.
                 await self._monitor.measure(entry)
+        except Unshareable as why:
+            logger.info("shares no more key=%s why=%s", entry.key, why)
+            entry.stop(Why.INPUTS)
+            raise Unavailable(Code.SHUTTING_DOWN, f"{entry.key.server} is started for this worktree alone") from why
         finally:
             entry.end(current_time())
             if not entry.works:
@@ -365,15 +380,18 @@ class Pool:
             if entry is not None:
                 await entry.changed.wait()
 
-    def _start(self, recipe: Recipe) -> Entry:
+    def _required_tasks(self) -> TaskGroup:
         if self._tasks is None:
             raise Bug("the pool is not running")
+        return self._tasks
+
+    def _start(self, recipe: Recipe) -> Entry:
         now = current_time()
         entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
         entry.recipe = recipe
         entry.start(now)
         self.counters.starts[recipe.key.server] += 1
-        self._tasks.start_soon(self._live, entry, recipe)
+        self._required_tasks().start_soon(self._live, entry, recipe)
         return entry
 
     async def _live(self, entry: Entry, recipe: Recipe) -> None:
@@ -406,7 +424,7 @@ class Pool:
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
         with entry.life:
             async with (
-                open_session(self._options(recipe), self._spawn) as session,
+                self._sharing.session(self._options(recipe), self._required_tasks()) as (session, entry.turn),
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
                 await recipe.restore(session, entry.documents)

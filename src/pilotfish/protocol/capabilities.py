@@ -181,6 +181,11 @@ class Capabilities:
         return self._watchers
 
     @property
+    def answer(self) -> dict[str, Any]:
+        """The answer to `initialize`, as it was taken in."""
+        return self._answer
+
+    @property
     def position_encoding(self) -> object:
         """The server's choice, unread; None where it makes none."""
         return self._answer.get("positionEncoding")

@@ -108,6 +108,10 @@ class InputEvidence:
             self.changed = next((path for path, seen in self._seen.items() if _differs(path, seen)), None)
         return self.changed is None
 
+    def digests(self) -> dict[str, str | None]:
+        """What each input said when it was last looked at, by its path."""
+        return {path: seen.digest for path, seen in self._seen.items()}
+
     def configures(self, path: AbsPath) -> bool:
         """Whether a file says how the server judges all others. A folder that counts by being there says nothing."""
         name, seen = os.path.basename(path), self._seen.get(path)

@@ -268,7 +268,6 @@ class LocalSchemas(CatalogueTable, frozen=True):
     initialization: JsonTable = {}
     settings: JsonTable = {}
     announcements: Words = ()
-    """Notifications without parameters, sent after `initialized`."""
 
 
 class Shown(CatalogueTable, frozen=True):
@@ -488,6 +487,8 @@ class ServerSpec(CatalogueTable, frozen=True):
     """What other tools call this server in their configuration."""
     unproven: Word | None = None
     """Why no run of ours has shown it, if there is a reason beside that no registry carries it."""
+    shares_worktrees: bool = False
+    """One process serves several worktrees of a repository, which take turns: shown to answer each as its own would."""
     disabled: bool = False
 
     @property
@@ -496,5 +497,4 @@ class ServerSpec(CatalogueTable, frozen=True):
         return tuple(one for spec in (self, *self.guests) for one in spec.files.extensions)
 
     def relays_to(self, servers: Collection[str]) -> bool:
-        """Whether one of these knows what this one does not."""
         return self.relay is not None and not set(self.relay.to).isdisjoint(servers)

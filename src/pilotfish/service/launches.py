@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from tempfile import TemporaryDirectory
 
+from msgspec.structs import replace
+
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.effective import Config
 from pilotfish.config.places import Places
@@ -38,6 +40,7 @@ from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import is_marked
 from pilotfish.servers.spec import Environment, PullSupport, ServerSpec
 from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.worktrees import Share, Started, share_of
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.server_programs import ServerPrograms
 from pilotfish.system.ownership import make_private_folders, own_home
@@ -136,13 +139,12 @@ class Launches:
 
     def _options(self, candidate: Candidate) -> SessionOptions:
         spec, root = candidate.spec, candidate.root
-        located = self._programs.located(spec, root)
-        allowed = self._programs.admitted(spec, root)
+        located, allowed = self._programs.located(spec, root), self._programs.admitted(spec, root)
         if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
             raise self._programs.why_unavailable(candidate)
         self._require_approved(spec, root)
         ready = self._filled(allowed, root, located)
-        environment = self._child_environment({**self._for_servers, **ready.env}, root)
+        plain = environment = self._child_environment({**self._for_servers, **ready.env}, root)
         held, folder = None, root
         if not self._programs.trusts(root):
             own = AbsPath(self._state_of(spec, root))
@@ -150,10 +152,13 @@ class Launches:
             folder = own if spec.shown is not None and spec.shown.own_folder else root
             held = self._confinement(spec, root, located.path, environment)
         outside, python = outside_folders(spec.inputs, root), self._python_packages(spec, root)
+        launch = Launch((located.path, *ready.command[1:]), folder, environment, spec.id, held)
+        inputs = self._inputs(spec, root, python, is_cut=len(outside) > MAX_FILES)
         return SessionOptions(
             server=spec.id,
             root=root,
-            launch=Launch((located.path, *ready.command[1:]), folder, environment, spec.id, held),
+            share=self._share(ready, root, replace(launch, environment=plain), inputs, python),
+            launch=launch,
             initialization=dict(ready.initialization) or None,
             settings=dict(ready.settings),
             initialize_seconds=self._config.servers[spec.id].timing.initialize_timeout_ms / 1000,
@@ -170,8 +175,18 @@ class Launches:
             announcements=spec.announcements,
             relay=spec.relay,
             undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
-            inputs=self._inputs(spec, root, python, is_cut=len(outside) > MAX_FILES),
+            inputs=inputs,
         )
+
+    def _share(
+        self, spec: ServerSpec, root: AbsPath, launch: Launch, inputs: InputEvidence | None, python: Iterable[AbsPath]
+    ) -> Share | None:
+        if not spec.shares_worktrees:
+            return None
+        packages = package_folders(spec.inputs, root, self._config.root, python)
+        said = [spec.initialization, spec.settings]
+        own = root if self._programs.trusts(root) else AbsPath(self._state_of(spec, root))
+        return share_of(Started(spec, root, launch, said, inputs, own, packages), self._places.state)
 
     def _inputs(
         self, spec: ServerSpec, root: AbsPath, python: Iterable[AbsPath], *, is_cut: bool

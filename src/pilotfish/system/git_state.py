@@ -16,6 +16,7 @@ from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.system.git import run_git
+from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import read_regular
 
 UNFINISHED: Mapping[str, str] = {
@@ -85,6 +86,15 @@ def git_state(root: AbsPath) -> GitState | None:
                 _read(os.path.join(common, "refs", "stash")).decode(errors="replace").strip(),
                 unfinished,
             )
+    return None
+
+
+def repository_of(folder: AbsPath) -> tuple[AbsPath, str] | None:
+    """The top of the working tree that a folder is in, and the folder of its repository; None outside of one."""
+    for top in ancestors(folder, "/"):
+        git = _git_folder(os.path.join(top, ".git"))
+        if git is not None:
+            return AbsPath(top), real_path(_common_folder(git))
     return None
 
 

@@ -1,0 +1,111 @@
+"""Which servers serve one worktree alone, and which one serves several: see `pool.carrier`."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+from msgspec.structs import replace
+
+from pilotfish.client.handshake import SessionOptions
+from pilotfish.client.session import Session, open_session
+from pilotfish.model import AbsPath
+from pilotfish.pool.carrier import Carrier, Face, Moving
+from pilotfish.pool.mirror import Mirror, Tree, Unshareable
+from pilotfish.protocol.codec import decode, encode
+from pilotfish.servers.worktrees import Share
+from pilotfish.system.ports import Launch, Spawner
+from pilotfish.system.tasks import owned_tasks
+
+T = TypeVar("T")
+
+Turn = Callable[[], AbstractAsyncContextManager[None]]
+"""While the block runs, the server sees the worktree of a session."""
+
+
+class Sharing:
+    """The first worktree has a server of its own, where its files are; those that come after it share another one."""
+
+    def __init__(self, spawn: Spawner, *, is_wanted: bool) -> None:
+        self._spawn = spawn
+        self._is_wanted = is_wanted
+        self._alone: Counter[str] = Counter()
+        """Servers of their own, by group."""
+        self._carriers: dict[str, Carrier] = {}
+        self._joining = anyio.Lock()
+        self._refused: dict[AbsPath, str] = {}
+        """Worktrees that need a server of their own, and why."""
+
+    @asynccontextmanager
+    async def session(self, options: SessionOptions, tasks: TaskGroup) -> AsyncGenerator[tuple[Session, Turn]]:
+        """A session as `open_session` has it, and its turn. `tasks` are where a server lives that is shared."""
+        share = options.share if self._is_wanted else None
+        carrier = None if share is None else await self._carrier(share, options, tasks)
+        if carrier is None or share is None:
+            group = "" if share is None else share.group
+            self._alone[group] += 1
+            try:
+                async with open_session(options, self._spawn) as session:
+                    yield session, nullcontext
+            finally:
+                self._alone[group] -= 1
+            return
+        async with owned_tasks() as asking:
+            face = Face(carrier, Tree(share.top), asking)
+            carrier.faces.append(face)
+            try:
+                async with open_session(options, lambda _launch: nullcontext(face)) as session:
+                    yield session, face.turn
+            finally:
+                face.end()
+                carrier.leave(face)
+                asking.cancel_scope.cancel()
+
+    async def _carrier(self, share: Share, options: SessionOptions, tasks: TaskGroup) -> Carrier | None:
+        """The server that this worktree is to share; None where it is to have one of its own."""
+        async with self._joining:
+            found = self._carriers.get(share.group)
+            if share.top in self._refused:
+                return None
+            if found is None or found.is_over:
+                if not self._alone[share.group]:
+                    return None
+                try:
+                    mirror = await anyio.to_thread.run_sync(Mirror, share.folder, Tree(share.top))
+                except (Unshareable, OSError) as error:
+                    self._refused[share.top] = str(error)
+                    return None
+                found = self._carriers[share.group] = Carrier(
+                    mirror, _moved(options, Moving(share.top, share.folder)), self._refused
+                )
+                tasks.start_soon(found.live, self._spawn)
+            await found.ready.wait()
+            if found.failure is not None:
+                raise found.failure
+            return found
+
+
+def _moved(options: SessionOptions, place: Moving) -> SessionOptions:
+    """How the server is started in our folder instead of a worktree."""
+
+    def moved(value: T) -> T:
+        return decode(place.outgoing(encode(value)), type(value))
+
+    launch = options.launch
+    confinement = launch.confinement
+    if confinement is not None:
+        sealed, readable = (*confinement.sealed, place.folder), (*confinement.readable, place.folder)
+        confinement = replace(confinement, sealed=sealed, readable=readable)
+    environment: Mapping[str, str] = moved(dict(launch.environment))
+    return replace(
+        options,
+        root=place.there(options.root),
+        launch=Launch(moved(list(launch.argv)), place.there(launch.cwd), environment, launch.name, confinement),
+        initialization=moved(options.initialization),
+        settings=moved(dict(options.settings)),
+        inputs=None,
+        share=None,
+    )

@@ -1,0 +1,195 @@
+"""One scripted server for several worktrees: whose turn it is, and what it is told then."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Failure
+from pilotfish.model import AbsPath
+from pilotfish.pool.entry import Recipe
+from pilotfish.pool.plan import Key, Limits
+from pilotfish.pool.pool import Pool
+from pilotfish.protocol.codec import decode
+from pilotfish.protocol.uris import uri_of
+from pilotfish.servers.worktrees import Share
+from support.servers.pools import FakeVitals, pool_on, recipe
+from support.servers.script import SILENCE, Script
+from support.servers.scripted import ScriptedServer
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("POOL-6")]
+
+
+def telling(script: Script) -> None:
+    """Answers with the text that it was shown, and with where it was."""
+    script.capabilities = {"hoverProvider": True, "textDocumentSync": {"openClose": True, "change": 1, "save": True}}
+    texts: dict[str, str] = {}
+
+    def opened(params: Any) -> None:
+        texts[params["textDocument"]["uri"]] = params["textDocument"]["text"]
+
+    def changed(params: Any) -> None:
+        texts[params["textDocument"]["uri"]] = params["contentChanges"][-1]["text"]
+
+    def closed(params: Any) -> None:
+        del texts[params["textDocument"]["uri"]]
+
+    script.on("textDocument/didOpen", opened)
+    script.on("textDocument/didChange", changed)
+    script.on("textDocument/didClose", closed)
+    script.on("textDocument/hover", lambda params: {"all": texts, "asked": params["textDocument"]["uri"]})
+    script.ignore("workspace/didChangeWatchedFiles", "textDocument/didSave", "workspace/didChangeConfiguration")
+
+
+class Worktrees:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("alone", "one", "two"):
+            (folder / name).mkdir()
+            (folder / name / "a.py").write_text(f"{name}\n")
+
+    def top(self, name: str) -> AbsPath:
+        return AbsPath(str(self.folder / name))
+
+    def recipe(self, name: str) -> Recipe:
+        share = Share("group", self.top(name), AbsPath(str(self.folder / "shown")))
+        return recipe(Key("scripted", self.top(name)), share=share)
+
+    async def hover(self, pool: Pool, name: str, text: str = "") -> Any:
+        path = AbsPath(f"{self.top(name)}/a.py")
+
+        async def work(session: Session) -> Any:
+            session.sync(path, "python", text or name)
+            return decode(
+                await session.request("textDocument/hover", {"textDocument": {"uri": uri_of(path)}}), dict[str, Any]
+            )
+
+        return await pool.use(self.recipe(name), work, lease=name)
+
+
+@pytest.fixture
+def worktrees(tmp_path: Path) -> Worktrees:
+    return Worktrees(tmp_path)
+
+
+def methods(server: ScriptedServer, name: str) -> list[Any]:
+    return [message.params for message in server.received if message.method == name]
+
+
+async def test_the_first_has_a_server_of_its_own_and_the_others_share_one(worktrees: Worktrees) -> None:
+    async with pool_on(telling, telling) as (pool, servers):
+        for name in ("alone", "one", "two", "one"):
+            uri = f"{uri_of(worktrees.top(name))}/a.py"
+            assert await worktrees.hover(pool, name) == {"all": {uri: name}, "asked": uri}
+        assert len(servers) == 2
+        (begun,) = methods(servers[1], "initialize")
+        assert begun["rootUri"] == uri_of(AbsPath(str(worktrees.folder / "shown")))
+
+
+async def test_a_turn_shows_the_files_that_differ(worktrees: Worktrees) -> None:
+    shown = worktrees.folder / "shown" / "a.py"
+    async with pool_on(telling, telling) as (pool, _):
+        await worktrees.hover(pool, "alone")
+        for name in ("one", "two", "one"):
+            await worktrees.hover(pool, name)
+            assert shown.read_text() == f"{name}\n"
+        (worktrees.folder / "two" / "a.py").write_text("other\n")
+        await worktrees.hover(pool, "two")
+        assert shown.read_text() == "other\n"
+    assert not shown.exists()
+
+
+async def test_a_worktree_waits_for_the_end_of_the_turn_of_another(worktrees: Worktrees) -> None:
+    order: list[str] = []
+
+    async def slow(session: Session) -> None:
+        order.append("one begins")
+        await anyio.sleep(3)
+        order.append("one ends")
+
+    async with pool_on(telling, telling) as (pool, _):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: pool.use(worktrees.recipe("one"), slow, lease="one"))
+            await anyio.sleep(1)
+            # What has its turn already goes on beside it.
+            await worktrees.hover(pool, "one", "two texts")
+            order.append("one again")
+            await worktrees.hover(pool, "two")
+            order.append("two")
+        assert order == ["one begins", "one again", "one ends", "two"]
+
+
+async def test_a_text_that_changes_while_another_has_its_turn_is_shown_at_the_next_one(worktrees: Worktrees) -> None:
+    async with pool_on(telling, telling) as (pool, servers):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        session = pool.entries()[Key("scripted", worktrees.top("one"))].session
+        assert session is not None
+        before = len(servers[1].received)
+        session.sync(AbsPath(f"{worktrees.top('one')}/a.py"), "python", "meanwhile")
+        await anyio.sleep(1)
+        assert len(servers[1].received) == before
+        assert (await worktrees.hover(pool, "one", "meanwhile"))["all"] == {
+            f"{uri_of(worktrees.top('one'))}/a.py": "meanwhile"
+        }
+
+
+async def test_a_shared_server_that_dies_is_started_again_for_each(worktrees: Worktrees) -> None:
+    async with pool_on(telling) as (pool, servers):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        servers[1].leave(1)
+        await anyio.sleep(1)
+        for name in ("one", "two"):
+            assert (await worktrees.hover(pool, name))["all"] == {f"{uri_of(worktrees.top(name))}/a.py": name}
+        assert len(servers) == 3
+
+
+async def test_a_worktree_that_cannot_be_shown_gets_a_server_of_its_own(worktrees: Worktrees) -> None:
+    async with pool_on(telling) as (pool, servers):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        (worktrees.folder / "two" / "link.py").symlink_to(worktrees.folder / "two" / "a.py")
+        assert (await worktrees.hover(pool, "two"))["all"] == {f"{uri_of(worktrees.top('two'))}/a.py": "two"}
+        assert len(servers) == 3
+        assert methods(servers[2], "initialize")[0]["rootUri"] == uri_of(worktrees.top("two"))
+
+
+async def test_the_memory_of_a_shared_server_counts_once(worktrees: Worktrees) -> None:
+    # Every scripted server has this pid: one of its own, and one for two.
+    vitals = FakeVitals(memory={4242: 300.0})
+    async with pool_on(telling, limits=Limits(memory_mib=900.0), vitals=vitals) as (pool, _):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        await anyio.sleep(60)
+        assert sum(entry.memory_mib or 0.0 for entry in pool.entries().values()) == pytest.approx(600.0)
+
+
+async def test_a_hung_request_of_one_worktree_ends_the_server_for_all(worktrees: Worktrees) -> None:
+    def hanging(script: Script) -> None:
+        telling(script)
+        script.on("textDocument/hover", lambda params: SILENCE)
+
+    async with pool_on(telling, hanging, telling) as (pool, servers):
+        await worktrees.hover(pool, "alone")
+        with pytest.raises(Failure):
+            await worktrees.hover(pool, "one")
+        await anyio.sleep(10)
+        assert servers[1].gone
+        assert (await worktrees.hover(pool, "two"))["asked"] == f"{uri_of(worktrees.top('two'))}/a.py"
+
+
+async def test_a_start_that_fails_is_told_as_the_failure_that_it_is(worktrees: Worktrees) -> None:
+    def failing(script: Script) -> None:
+        assert isinstance(script, ScriptedServer)
+        script.on("initialize", lambda params: script.leave(3))
+
+    async with pool_on(telling, failing) as (pool, _):
+        await worktrees.hover(pool, "alone")
+        with pytest.raises(Failure) as failed:
+            await worktrees.hover(pool, "one")
+        assert failed.value.code is Code.SERVER_START_FAILED

@@ -210,9 +210,9 @@ async def test_a_file_that_waits_for_trust_is_named_with_the_reason_and_not_wait
     """As with a component whose server is not trusted: the stop said that it could not be checked in time."""
     run, why = CheckRunner.run, Unavailable(Code.UNTRUSTED, "It is not trusted.", hint="pilotfish trust .")
 
-    async def withheld(self: CheckRunner, client: Any, workspace: Any, paths: Any, **more: Any) -> Any:
+    async def withheld(self: CheckRunner, visit: Any, paths: Any, **more: Any) -> Any:
         if [os.path.basename(path) for path in paths] != ["a.rb"]:
-            return await run(self, client, workspace, paths, **more)
+            return await run(self, visit, paths, **more)
         return (FileVerdict(paths[0], "use total\n", (no_verdict("one", why, 0.0),)),)
 
     monkeypatch.setattr(CheckRunner, "run", withheld)

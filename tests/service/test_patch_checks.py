@@ -18,6 +18,7 @@ from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict, SharedStates
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import WallClock, current_time
 from support.servers.linker import linker
 from support.servers.script import Script
@@ -52,8 +53,7 @@ async def _judge(
     ground.write("lib.rb", BASE)
     ground.write("a.rb", "use total\n")
     return await ground.service.patch_checks.judge(
-        ground.client,
-        ground.service.workspaces.of(ground.client),
+        Visit(ground.client, ground.service.workspaces.of(ground.client)),
         [EditedText(AbsPath(str(path)), BASE, "def sum\n")],
         CopyMoves(move(BASE), move("def sum\n")),
         states or BaseStates(),

@@ -12,7 +12,7 @@ from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.preparation import BUDGET_SECONDS, MAX_WAITING, SLOW_SECONDS, Preparation, Prepared
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
@@ -22,7 +22,7 @@ ONE, TWO = (ClientSession(name, HERE, HERE) for name in ("one", "two"))
 
 
 def files(workspace: Workspace, client: ClientSession, *names: str) -> list[Prepared]:
-    return [Prepared(client, workspace, AbsPath(f"{HERE}/{name}")) for name in names]
+    return [Prepared(Visit(client, workspace), AbsPath(f"{HERE}/{name}")) for name in names]
 
 
 class Done:
@@ -119,7 +119,7 @@ async def test_a_slow_check_is_the_last_one_of_its_client(workspace: Workspace) 
 
     async def slowly(one: Prepared) -> Sequence[AbsPath]:
         done.append(Path(one.path).name)
-        await anyio.sleep(SLOW_SECONDS * 2 if one.client is ONE else SLOW_SECONDS / 2)
+        await anyio.sleep(SLOW_SECONDS * 2 if one.visit.client is ONE else SLOW_SECONDS / 2)
         return ()
 
     preparation = Preparation(slowly)

@@ -21,8 +21,7 @@ from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.patch_checks import BaseStates, CopyMoves
 from pilotfish.service.service import Service, System
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.real_path import real_path
 
@@ -88,19 +87,17 @@ class PatchJudge:
     async def begin(self, patch: Patch) -> None:
         """Start the servers for this patch and have what is needed of the base first; whatever fails, `judge` says."""
         with suppress(Failure, OSError):
-            workspace, edits, moves = await self._read(patch)
+            visit, edits, moves = await self._read(patch)
             checks = self._service.patch_checks
-            await checks.begin(self._client, workspace, edits, moves, self._states, with_hints=self._with_hints)
+            await checks.begin(visit, edits, moves, self._states, with_hints=self._with_hints)
 
     async def judge(self, patch: Patch) -> JudgedPatch:
         """What the patch does; a refusal and a failure of a server are in the judgement."""
         started = current_time()
         try:
-            workspace, edits, moves = await self._read(patch)
+            visit, edits, moves = await self._read(patch)
             checks = self._service.patch_checks
-            verdict = await checks.judge(
-                self._client, workspace, edits, moves, self._states, with_hints=self._with_hints
-            )
+            verdict = await checks.judge(visit, edits, moves, self._states, with_hints=self._with_hints)
         except Failure as failure:
             return JudgedPatch(unjudged(patch, self._placed(failure.message), milliseconds_since(started)))
         except OSError as error:
@@ -110,7 +107,7 @@ class PatchJudge:
         judgement = judgement_of(patch, verdict, self._settings.worst, milliseconds_since(started))
         return JudgedPatch(judgement, verdict.may_pass and verdict.state is not State.FRESH)
 
-    async def _read(self, patch: Patch) -> tuple[Workspace, list[EditedText], CopyMoves]:
+    async def _read(self, patch: Patch) -> tuple[Visit, list[EditedText], CopyMoves]:
         workspace = self._service.workspaces.of(self._client)
         texts = patch.files if patch.diff is None else await self._applied(patch.diff)
         proposed = _admitted(texts, workspace.boundary)
@@ -119,7 +116,7 @@ class PatchJudge:
             for path, text in proposed.items()
             if text is not None or self._files.exists_at_base(path)
         ]
-        return workspace, edits, CopyMoves(partial(self._move, {}), partial(self._move, proposed))
+        return Visit(self._client, workspace), edits, CopyMoves(partial(self._move, {}), partial(self._move, proposed))
 
     @property
     def _with_hints(self) -> bool:

@@ -11,8 +11,7 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.searched_roots import searched_roots
 from pilotfish.service.texts import Texts
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 MAX_LIKELY = 30
@@ -30,7 +29,7 @@ class LikelyFiles:
         states: FileStates,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
-        in_step: Callable[[Workspace], Awaitable[Workspace]],
+        in_step: Callable[[Visit], Awaitable[Visit]],
         reports: ProjectReports,
     ) -> None:
         """`is_followed`: whether changes below a root are noticed; `in_step`: read what is noticed by now."""
@@ -45,32 +44,30 @@ class LikelyFiles:
     async def prepare(self, one: Prepared) -> list[AbsPath]:
         """Check one, or say which to check for one that was read."""
         if one.is_read:
-            return await self._likely(one.client, one.workspace, one.path)
+            return await self._likely(one.visit, one.path)
         await self._check(one)
         return []
 
-    async def _likely(self, client: ClientSession, workspace: Workspace, path: AbsPath) -> list[AbsPath]:
+    async def _likely(self, visit: Visit, path: AbsPath) -> list[AbsPath]:
         """Those that are not known, the likeliest first; none where changes on disk are not noticed."""
         found = list[AbsPath]()
         edit = EditedText(path, None, (await self._texts.current(path)).text)
-        for target in searched_roots(workspace, [path]):
+        for target in searched_roots(visit.workspace, [path]):
             # What a server says of its whole project now is what it is compared with after the edit.
-            await self._reports.look(client, workspace, target, path, current_time() + SECONDS)
+            await self._reports.look(visit, target, path, current_time() + SECONDS)
             affected = await self._affected.of_edits(target.root, [edit], target.extensions, SECONDS)
             found += affected.files if self._is_followed(target.root) else ()
-        unknown = [one for one in found if not self._states.is_current(one) and workspace.serves(one)]
+        unknown = [one for one in found if not self._states.is_current(one) and visit.workspace.serves(one)]
         return unknown[:MAX_LIKELY]
 
     async def _check(self, one: Prepared) -> None:
         """Check one, and keep what it has, unless something changed meanwhile: then it may be broken already."""
         if self._states.is_current(one.path):
             return
-        await self._in_step(one.workspace)
+        await self._in_step(one.visit)
         world = self._states.world
-        verdicts = await self._runner.run(
-            one.client, one.workspace, [one.path], patience=Patience(SECONDS, SECONDS), anew=True
-        )
-        await self._in_step(one.workspace)
+        verdicts = await self._runner.run(one.visit, [one.path], patience=Patience(SECONDS, SECONDS), anew=True)
+        await self._in_step(one.visit)
         for verdict in verdicts:
             if verdict.is_fresh:
                 self._states.put(verdict, world)

@@ -30,7 +30,7 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
@@ -113,7 +113,7 @@ class PatchChecks:
         reports: ProjectReports,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
-        in_step: Callable[[Workspace], Awaitable[Workspace]],
+        in_step: Callable[[Visit], Awaitable[Visit]],
     ) -> None:
         self._runner = runner
         self._reports = reports
@@ -124,8 +124,7 @@ class PatchChecks:
 
     async def begin(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         edits: Sequence[EditedText],
         moves: CopyMoves,
         states: BaseStates,
@@ -133,14 +132,13 @@ class PatchChecks:
         with_hints: bool = True,
     ) -> None:
         """Start the servers for these edits, and have what is needed of the base first."""
-        workspace.require_enabled()
-        run = _Run(self, client, workspace, edits, moves, states, with_hints=with_hints)
-        await self._begin(run, searched_roots(workspace, run.own), states)
+        visit.workspace.require_enabled()
+        run = _Run(self, visit, edits, moves, states, with_hints=with_hints)
+        await self._begin(run, searched_roots(visit.workspace, run.own), states)
 
     async def judge(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         edits: Sequence[EditedText],
         moves: CopyMoves,
         states: BaseStates,
@@ -151,8 +149,9 @@ class PatchChecks:
 
         `with_hints` must be the same for all patches with the same states.
         """
+        workspace = visit.workspace
         workspace.require_enabled()
-        run = _Run(self, client, workspace, edits, moves, states, with_hints=with_hints)
+        run = _Run(self, visit, edits, moves, states, with_hints=with_hints)
         targets = searched_roots(workspace, run.own)
         await self._begin(run, targets, states)
         if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
@@ -172,7 +171,7 @@ class PatchChecks:
         await run.know((*run.own, *found))
         await run.judge(run.own)
         for target in led:
-            now = await self._reports.whole(client, workspace, target, run.deadline)
+            now = await self._reports.whole(visit, target, run.deadline)
             run.is_complete = run.is_complete and now is not None
             found |= dict.fromkeys(changed_files(states.accounts[target.root] or {}, now or {}))
         await run.judge(found, others=True)
@@ -184,7 +183,7 @@ class PatchChecks:
             if target.root not in states.accounts:
                 await run.to_base()
                 await run.know(run.own)
-                found = await self._reports.whole(run.client, run.workspace, target, run.deadline)
+                found = await self._reports.whole(run.visit, target, run.deadline)
                 states.accounts[target.root] = found
 
     async def _affected_by(self, run: "_Run", target: SearchedRoot, edits: Sequence[EditedText]) -> Iterable[AbsPath]:
@@ -199,9 +198,7 @@ class PatchChecks:
         """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
         found = list[FileVerdict]()
         waiting = iter(paths)
-        check = partial(
-            self._runner.run, run.client, run.workspace, patience=PATIENCE, anew=others, with_hints=run.with_hints
-        )
+        check = partial(self._runner.run, run.visit, patience=PATIENCE, anew=others, with_hints=run.with_hints)
 
         async def work() -> None:
             for path in waiting:
@@ -220,9 +217,9 @@ class PatchChecks:
             found += [path for path in (files.files if files else ()) if path.endswith(tuple(target.extensions))]
         return found
 
-    async def in_step(self, workspace: Workspace) -> None:
+    async def in_step(self, visit: Visit) -> None:
         """Tell the servers what was written."""
-        await self._in_step(workspace)
+        await self._in_step(visit)
 
 
 class _Run:
@@ -231,8 +228,7 @@ class _Run:
     def __init__(
         self,
         checks: PatchChecks,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         edits: Sequence[EditedText],
         moves: CopyMoves,
         states: BaseStates,
@@ -240,9 +236,9 @@ class _Run:
         with_hints: bool,
     ) -> None:
         self.with_hints = with_hints
-        self.client = client
-        self.workspace = workspace
-        self.own = [edit.path for edit in edits if workspace.serves(edit.path)]
+        self.visit = visit
+        self.workspace = visit.workspace
+        self.own = [edit.path for edit in edits if visit.workspace.serves(edit.path)]
         self.deadline = current_time() + PATCH_SECONDS
         self.is_complete = True
         self._checks = checks
@@ -265,13 +261,13 @@ class _Run:
     async def to_base(self) -> None:
         await self._moves.to_base()
         self._is_patched = False
-        await self._checks.in_step(self.workspace)
+        await self._checks.in_step(self.visit)
 
     async def patch(self) -> None:
         if not self._is_patched:
             await self._moves.to_patch()
             self._is_patched = True
-            await self._checks.in_step(self.workspace)
+            await self._checks.in_step(self.visit)
 
     async def know(self, paths: Iterable[AbsPath]) -> None:
         """Have the states of these files at the base: what another copy is asking for, it is left to find."""
@@ -374,7 +370,7 @@ class _Run:
 
     def _placed(self, message: str) -> str:
         root = self.workspace.root
-        return message.replace(f"{root}/", "").replace(root, self.client.copy_of or root)
+        return message.replace(f"{root}/", "").replace(root, self.visit.client.copy_of or root)
 
 
 def _served_files(workspace: Workspace) -> list[AbsPath]:

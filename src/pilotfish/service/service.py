@@ -81,7 +81,7 @@ from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.whole_project import PROJECT_SECONDS, WholeProject, certain
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession, Workspaces
+from pilotfish.service.workspaces import ClientSession, Visit, Workspaces
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, EditableFiles, Memory, OpenWatcher, Spawner, Vitals
 from pilotfish.system.tasks import owned_tasks
@@ -231,11 +231,11 @@ class Service:
             if not touch.paths:
                 return Feedback("", State.UNAVAILABLE, 0, "no file was named")
             with self.pool.counters.timed(touch.kind):
-                workspace = self.workspaces.of(client)
-                with self.conversations.editing(touch, workspace):
-                    given = await self._runner.take(workspace, touch.texts)
-                    workspace = await self._in_step(workspace)
-                    told = await self.conversations.touched(touch, client, workspace, started, given, seconds)
+                visit = self._visit(client)
+                with self.conversations.editing(touch, visit.workspace):
+                    given = await self._runner.take(visit.workspace, touch.texts)
+                    await self._in_step(visit)
+                    told = await self.conversations.touched(touch, visit, started, given, seconds)
                     edits = told.edits
                     return told.feedback
 
@@ -269,20 +269,20 @@ class Service:
         They start as for a question, so none does that a question would not start.
         """
         with suppress(Failure):
-            workspace = self.workspaces.of(client)
-            if not (workspace.config.enabled and workspace.config.navigation_tools):
+            visit = self._visit(client)
+            config = visit.workspace.config
+            if not (config.enabled and config.navigation_tools):
                 return
-            for path in await self._warm_start.files(workspace):
+            for path in await self._warm_start.files(visit.workspace):
                 if self.pool.room_to_spare > 0:
                     outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
-                    await self._questions.answer(outline, client, workspace)
+                    await self._questions.answer(outline, visit)
 
     async def reached(self, moment: Moment, client: ClientSession) -> Feedback:
         """What is to be told at a moment of a conversation; never raises a `Failure`."""
 
         async def work(started: float) -> Feedback:
-            workspace = await self._in_step(self.workspaces.of(client))
-            return await self.conversations.reached(moment, client, workspace, started)
+            return await self.conversations.reached(moment, await self._in_step(self._visit(client)), started)
 
         with self._preparation.giving_way(interrupt=moment.waits, again=True):
             feedback = await _feedback_or_reason(work)
@@ -293,11 +293,10 @@ class Service:
     def _prepare(self, touch: Touch, client: ClientSession) -> None:
         """Know the files that an edit of those just read may break, before it comes."""
         with suppress(Failure):
-            workspace = self.workspaces.of(client)
-            if not workspace.config.feedback.other_files_after:
-                return
-            read = [admit(path, workspace.boundary).path for path in touch.paths]
-            self._preparation.add([Prepared(client, workspace, path, is_read=True) for path in read])
+            visit = self._visit(client)
+            if visit.workspace.config.feedback.other_files_after:
+                read = [admit(path, visit.workspace.boundary).path for path in touch.paths]
+                self._preparation.add([Prepared(visit, path, is_read=True) for path in read])
 
     def _compare(self, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
         """What changed in each file since it was last checked."""
@@ -322,10 +321,8 @@ class Service:
         """
         started = current_time()
         try:
-            workspace = await self._in_step(workspace or self.workspaces.of(client), QUESTION_SECONDS)
-            answer: Answer[Any] = await self._answer(
-                await with_existing_file(question, client), client, workspace, done
-            )
+            visit = await self._in_step(self._visit(client, workspace), QUESTION_SECONDS)
+            answer: Answer[Any] = await self._answer(await with_existing_file(question, client), visit, done)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             answer = answer_from(question.operation, None, effort)
@@ -334,29 +331,27 @@ class Service:
         self.recent_feedback.add_question(AnsweredQuestion(self._clock.wall(), client, question, answer.meta))
         return answer
 
-    async def _answer(self, question: Question, client: ClientSession, workspace: Workspace, done: Done) -> Answer[Any]:
+    async def _answer(self, question: Question, visit: Visit, done: Done) -> Answer[Any]:
         if question.operation is Operation.CODE_ACTIONS and question.file_path is not None:
             # Many actions follow from diagnostics: those that are still computed would be missing from the list.
-            await self._runner.run(client, workspace, (question.file_path,), patience=certain(workspace))
+            await self._runner.run(visit, (question.file_path,), patience=certain(visit.workspace))
         if changes_files(question):
-            return await self._change_runner.change(question, client, workspace)
+            return await self._change_runner.change(question, visit)
         if question.operation in COMPOSED:
-            return await self._composer.compose(question, client, workspace)
+            return await self._composer.compose(question, visit)
         if question.operation is Operation.DIAGNOSTICS:
-            return at_least(await self._diagnostics(question, client, workspace, done), question.severity)
-        return await self._questions.answer(question, client, workspace)
+            return at_least(await self._diagnostics(question, visit, done), question.severity)
+        return await self._questions.answer(question, visit)
 
-    async def _diagnostics(
-        self, question: Question, client: ClientSession, workspace: Workspace, done: Done
-    ) -> DiagnosticsAnswer:
+    async def _diagnostics(self, question: Question, visit: Visit, done: Done) -> DiagnosticsAnswer:
         """Of a file, a folder, or without either the project."""
         if question.file_path is None:
-            return await self.check_project(client, workspace, done)
-        folder = admit(question.file_path, workspace.boundary, Want.PLACE).path
+            return await self.check_project(visit, done)
+        folder = admit(question.file_path, visit.workspace.boundary, Want.PLACE).path
         if question.text is None and os.path.isdir(folder):  # noqa: ASYNC240 -- `admit` has just looked at it
-            return await self.check_project(client, workspace, done, folder=folder)
+            return await self.check_project(visit, done, folder=folder)
         texts = None if question.text is None else {question.file_path: question.text}
-        return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)
+        return await self.check(visit.client, (question.file_path,), texts=texts, workspace=visit.workspace)
 
     async def text_of(self, client: ClientSession, path: str) -> Text:
         """The text of a file on disk, for the places in it. Raises `Refused` where it may not, or cannot, be read."""
@@ -386,17 +381,17 @@ class Service:
         started = current_time()
         try:
             with self.pool.counters.timed("check"):
-                workspace = workspace or self.workspaces.of(client)
-                given = await self._runner.take(workspace, texts)
-                await self._in_step(workspace)
+                visit = self._visit(client, workspace)
+                given = await self._runner.take(visit.workspace, texts)
+                await self._in_step(visit)
+                patience = patience or certain(visit.workspace)
                 if texts:
-                    patience = patience or certain(workspace)
-                    verdicts = await self._runner.run(client, workspace, paths, given=given, patience=patience)
+                    verdicts = await self._runner.run(visit, paths, given=given, patience=patience)
                 else:
-                    verdicts = await self._picture.check(client, workspace, paths, patience or certain(workspace))
+                    verdicts = await self._picture.check(visit, paths, patience)
         except Failure as failure:
             return _failed_check(failure, started)
-        return self._verdict(workspace, verdicts, started)
+        return self._verdict(visit.workspace, verdicts, started)
 
     def _verdict(self, workspace: Workspace, verdicts: Sequence[FileVerdict], started: float) -> DiagnosticsAnswer:
         changes = self._compare(verdicts)
@@ -421,12 +416,13 @@ class Service:
         started = current_time()
         try:
             with self.pool.counters.timed("check"):
-                used = await self._in_step(workspace or self.workspaces.of(client))
+                visit = await self._in_step(self._visit(client, workspace))
 
                 def answer_of(verdict: FileVerdict) -> DiagnosticsAnswer:
-                    return self._verdict(used, [verdict], started)
+                    return self._verdict(visit.workspace, [verdict], started)
 
-                return await self._whole_project.check(client, used, request, certain(used), seconds, heard, answer_of)
+                patience = certain(visit.workspace)
+                return await self._whole_project.check(visit, request, patience, seconds, heard, answer_of)
         except Failure as failure:
             return _failed_check(failure, started)
 
@@ -457,8 +453,9 @@ class Service:
         started = current_time()
         try:
             with self.pool.counters.timed("preview"):
-                workspace = await self._in_step(workspace or self.workspaces.of(client))
-                previewed = await self._previews.run(client, workspace, paths, texts, patience or certain(workspace))
+                visit = await self._in_step(self._visit(client, workspace))
+                workspace = visit.workspace
+                previewed = await self._previews.run(visit, paths, texts, patience or certain(workspace))
         except Failure as failure:
             return _failed_check(failure, started)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
@@ -476,10 +473,13 @@ class Service:
         if recovery != Recovery():
             logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
 
-    async def _in_step(self, workspace: Workspace, seconds: float = CATCH_UP_SECONDS) -> Workspace:
-        """The workspace, its servers in step with the disk, as far as that takes no longer."""
-        await self.disk_changes.catch_up(workspace.holds, seconds)
-        return workspace
+    def _visit(self, client: ClientSession, workspace: Workspace | None = None) -> Visit:
+        return Visit(client, workspace or self.workspaces.of(client))
+
+    async def _in_step(self, visit: Visit, seconds: float = CATCH_UP_SECONDS) -> Visit:
+        """The servers of the workspace are in step with the disk then, as far as that takes no longer."""
+        await self.disk_changes.catch_up(visit.workspace.holds, seconds)
+        return visit
 
 
 async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> Feedback:

@@ -32,7 +32,7 @@ from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import Skipped, files_below
@@ -66,8 +66,7 @@ class WholeProject:
 
     async def check(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         request: CheckRequest,
         patience: Patience,
         seconds: float,
@@ -78,7 +77,7 @@ class WholeProject:
 
         Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system or a folder outside.
         """
-        workspace.require_enabled()
+        visit.workspace.require_enabled()
         started, answers, chosen = current_time(), dict[str, DiagnosticsAnswer](), FilesToCheck()
 
         def done(path: str, verdict: FileVerdict) -> None:
@@ -86,7 +85,7 @@ class WholeProject:
             heard(CheckedFile(path, answers[path]))
 
         with anyio.move_on_after(seconds) as limit:
-            chosen, standing = await self._known(client, workspace, request)
+            chosen, standing = await self._known(visit, request)
             heard(chosen)
             for path, verdict in standing.items():
                 done(path, verdict)
@@ -95,19 +94,18 @@ class WholeProject:
 
             async def work() -> None:
                 for path in waiting:
-                    for verdict in await self._picture.check(client, workspace, [path], patience):
+                    for verdict in await self._picture.check(visit, [path], patience):
                         done(path, verdict)
 
             async with owned_tasks() as tasks:
                 for _ in left[:AT_ONCE]:
                     tasks.start_soon(work)
         took, late, skips = milliseconds_since(started), limit.cancelled_caught, request.skip_missing
-        return merged(chosen, answers, workspace.root, duration_ms=took, skip_missing=skips, timed_out=late)
+        return merged(chosen, answers, visit.workspace.root, duration_ms=took, skip_missing=skips, timed_out=late)
 
-    async def _known(
-        self, client: ClientSession, workspace: Workspace, request: CheckRequest
-    ) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
+    async def _known(self, visit: Visit, request: CheckRequest) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
         """The files that are meant, and what is known of them and stands."""
+        workspace = visit.workspace
         standing: dict[str, FileVerdict] = {}
 
         async def unserved(below: Sequence[str]) -> dict[str, Error | None]:
@@ -117,8 +115,8 @@ class WholeProject:
             # In a thread, because it searches the disk for programs.
             return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
-        await anyio.to_thread.run_sync(_refuse_outside, client.cwd, request.paths, workspace.boundary)
-        chosen = await select(workspace.root, client.cwd, unserved, request.paths, request.changed)
+        await anyio.to_thread.run_sync(_refuse_outside, visit.client.cwd, request.paths, workspace.boundary)
+        chosen = await select(workspace.root, visit.client.cwd, unserved, request.paths, request.changed)
         chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
         standing |= await self._picture.standing(workspace, chosen.named)
         return chosen, {path: standing[path] for path in chosen.files if path in standing}

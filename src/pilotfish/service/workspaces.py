@@ -55,6 +55,13 @@ class ClientSession(Struct, frozen=True):
     """Its name in the words of its host, by which a conversation is known again."""
 
 
+class Visit(Struct, frozen=True):
+    """One client in its workspace, as that is configured at this moment."""
+
+    client: ClientSession
+    workspace: Workspace
+
+
 class _Known(Struct, frozen=True):
     loaded: Loaded
     workspace: Workspace

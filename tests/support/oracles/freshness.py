@@ -37,7 +37,7 @@ from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.ports import FileText, Identity, Launch
 from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE, Honest, Kind, Whims, truth
 from support.servers.pools import FakeVitals
@@ -359,9 +359,8 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
         with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
             taken = await runner.take(workspace, given if edit.given else None)
             await disk_changes.catch_up(lambda _root: True)
-            verdicts = await runner.run(
-                client, workspace, tuple(orders), given=taken, patience=Patience(PATIENCE, PATIENCE)
-            )
+            patience = Patience(PATIENCE, PATIENCE)
+            verdicts = await runner.run(Visit(client, workspace), tuple(orders), given=taken, patience=patience)
             for verdict in verdicts:
                 (outcome,) = verdict.outcomes
                 ended = anyio.current_time()

@@ -52,8 +52,7 @@ from pilotfish.service.questions.ask import QuestionRunner, name_asked_about
 from pilotfish.service.questions.components import ComponentUse, not_included
 from pilotfish.service.questions.subject import Subject
 from pilotfish.service.use_server import Access
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
 
@@ -90,10 +89,10 @@ class ChangeRunner:
         self._writing = anyio.Lock()
         """One change at a time: the next one starts from the files that this one wrote."""
 
-    async def change(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
+    async def change(self, question: Question, visit: Visit) -> Answer[Any]:
         """Raises `Failure` when the change could not be made; then no file has changed."""
         started = current_time()
-        job = Job(question, client, workspace)
+        job = Job(question, visit)
         action: Action | None = None
         if question.operation is Operation.CODE_ACTIONS:
             action, intent = await self._code_actions.intent(job)
@@ -109,7 +108,7 @@ class ChangeRunner:
             intent.hits,
             tuple(map(error_of, intent.failures)),
             (*intent.doubts, *intent.caveats),
-            warnings=(*intent.warnings, *warnings, *workspace.config_notes()),
+            warnings=(*intent.warnings, *warnings, *visit.workspace.config_notes()),
         )
         data = changes if action is None else (replace(action, changes=changes),)
         return answer_from(question.operation, data, effort)
@@ -117,7 +116,7 @@ class ChangeRunner:
     # --- Renaming ----------------------------------------------------------------------------------------------------
 
     async def _rename(self, job: Job) -> Intent:
-        subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
+        subject = await self._questions.subjects.find(job.question, job.visit)
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
         caveats = dict[str, str]()
         old = name_asked_about(job.question, subject) or ""
@@ -131,7 +130,7 @@ class ChangeRunner:
         proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
         if not proposal.edit.plan.operations and new != old:
             raise await self._why_not(job, subject, proposal.candidate, old)
-        components = await self._questions.components.uses(old, subject, candidates, job.client, job.workspace)
+        components = await self._questions.components.uses(old, subject, candidates, job.visit)
         for use in components.uses:
             proposal = await self._in_component(job, proposal, use, old, caveats)
         return Intent(
@@ -182,7 +181,7 @@ class ChangeRunner:
     async def _same_name(self, job: Job, subject: Subject) -> tuple[str, ...]:
         """What the file declares under the new name already."""
         try:
-            outline = await self._questions.subjects.outline(subject.path or "", job.client, job.workspace)
+            outline = await self._questions.subjects.outline(subject.path or "", job.visit)
         except Failure:
             return ()
         same = [one for one in outline if bare_name(one.name) == job.question.new_name]
@@ -238,7 +237,7 @@ class ChangeRunner:
             folder = (intent.moved,) if intent.moved is not None and intent.moved.is_folder else ()
             await self._notifier.notify(job.workspace, staged.effects, (*moved_by(staged.effects), *folder))
         paths = [effect.new for effect in staged.effects if effect.new is not None and job.workspace.serves(effect.new)]
-        feedback = await self._touched(Touch(tuple(paths), "patch"), job.client) if paths else None
+        feedback = await self._touched(Touch(tuple(paths), "patch"), job.visit.client) if paths else None
         return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), ()
 
     async def _look_before(self, job: Job, intent: Intent) -> None:
@@ -246,7 +245,7 @@ class ChangeRunner:
         seen = () if intent.proposal is None else intent.proposal.seen
         paths = tuple(path for path in seen if job.workspace.serves(path))
         if paths:
-            await self._touched(Touch(paths, "read"), job.client)
+            await self._touched(Touch(paths, "read"), job.visit.client)
 
     async def _after_command(self, job: Job, intent: Intent) -> Stage | None:
         """The edits of an action's command, staged on top of its own edit; None without a command."""

@@ -58,7 +58,7 @@ class CodeActions:
         if job.question.action is None:
             raise Refused(Code.INVALID_INPUT, "apply needs action", hint="Give the action's number or title.")
         action = listed[chosen(listed, job.question.action)]
-        subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
+        subject = await self._questions.subjects.find(job.question, job.visit)
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
         named = _named(action, listed)
 
@@ -74,7 +74,7 @@ class CodeActions:
 
     async def _list(self, job: Job) -> tuple[Action, ...]:
         question = replace(job.question, action=None, apply=False)
-        answer = await self._questions.answer(question, job.client, job.workspace)
+        answer = await self._questions.answer(question, job.visit)
         require_ok(answer)
         return tuple(one for one in answer.data or () if isinstance(one, Action))
 

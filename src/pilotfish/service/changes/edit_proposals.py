@@ -25,7 +25,7 @@ from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
 
@@ -36,11 +36,14 @@ T = TypeVar("T")
 
 
 class Job(Struct, frozen=True):
-    """A question that may change files, with its client and workspace."""
+    """A question that may change files, and who asks it."""
 
     question: Question
-    client: ClientSession
-    workspace: Workspace
+    visit: Visit
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.visit.workspace
 
 
 class ProposedEdit(Struct, frozen=True):
@@ -136,7 +139,7 @@ class EditProposals:
         timing = job.workspace.settings(candidate.spec.id).timing
         seconds = (timing.initialize_timeout_ms + MAX_ASKS * timing.request_timeout_ms) / 1000
         server = self._access.server(job.workspace, candidate)
-        return await self._access.use_server(server, job.client.id, work, seconds=seconds)
+        return await self._access.use_server(server, job.visit.client.id, work, seconds=seconds)
 
     async def _proposal_of(
         self, job: Job, session: Session, candidate: Candidate, ask: AskServer

@@ -45,7 +45,7 @@ class SymbolEdits:
             raise Refused(Code.INVALID_INPUT, f"edit must be one of {', '.join(EDITS)}, not {question.edit!r}.")
         if question.edit != "delete" and question.text is None:
             raise Refused(Code.INVALID_INPUT, f"text is missing: what to {question.edit}.")
-        declared = await self._symbols.find(question, job.client, job.workspace)
+        declared = await self._symbols.find(question, job.visit)
         lines = lines_of(declared.symbol, declared.text)
         seen = text_of_lines(lines, declared.text)
         if question.digest is not None and question.digest != digest_of(seen):
@@ -69,7 +69,7 @@ class SymbolEdits:
             character=place.character,
             limit=MAX_LIMIT,
         )
-        answer = await self._questions.answer(question, job.client, job.workspace)
+        answer = await self._questions.answer(question, job.visit)
         lines = lines_of(place, declared.text)
         uses = [
             one for one in answer.data or () if one.path != place.path or not lines.first <= one.line - 1 <= lines.last

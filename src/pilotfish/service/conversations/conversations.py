@@ -64,7 +64,7 @@ from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
 from pilotfish.service.texts import Given, Texts
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.git_state import GitMove, git_state
 
@@ -164,8 +164,7 @@ class Conversations:
     async def touched(
         self,
         touch: Touch,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         started: float,
         given: Mapping[str, Given],
         seconds: float | None = None,
@@ -175,19 +174,20 @@ class Conversations:
         `given`: the texts of the touch, as `CheckRunner.take` took them.
         """
         if touch.kind == "read":
-            return await self._read(touch, client, workspace, started, given)
-        with self._event(client) as record:
-            return await self._judge_and_tell(record, touch, workspace, started, given, seconds)
+            return await self._read(touch, visit, started, given)
+        with self._event(visit.client) as record:
+            return await self._judge_and_tell(record, touch, visit, started, given, seconds)
 
     async def _judge_and_tell(
         self,
         record: ConversationRecord,
         touch: Touch,
-        workspace: Workspace,
+        visit: Visit,
         started: float,
         given: Mapping[str, Given],
         seconds: float | None,
     ) -> ToldEdit:
+        workspace = visit.workspace
         record.idle = False
         note_batches(record, touch)
         call = record.call(counts=touch.counts)
@@ -196,28 +196,28 @@ class Conversations:
         move = await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             record.held.clear()
-            return await self._without_blame(record, tuple(texts), workspace, started)
+            return await self._without_blame(record, tuple(texts), visit, started)
         await self._disk_writes.note_own(record, texts)
         if is_held(record, touch, workspace.config.feedback):
             texts |= await self._disk_writes.claim(record, self._all(), workspace, texts, move)
-            return await self._hold(record, texts, workspace, started)
+            return await self._hold(record, texts, visit, started)
         touch, texts = gathered(record, touch, texts, self._states.last_text)
         until = float("inf") if seconds is None else started + seconds
         judgement = EditUnderWay(anyio.CancelScope(deadline=until), texts, call)
-        news = await self._judge_edit(record, touch, workspace, given, judgement, move, started)
+        news = await self._judge_edit(record, touch, visit, given, judgement, move, started)
         if judgement.taken_over:
             feedback = Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER)
         else:
-            feedback = self._tell_edit(record, touch, workspace, news, judgement, started)
+            feedback = self._tell_edit(record, touch, visit, news, judgement, started)
         form = workspace.form(plain=touch.plain, max_bytes=bytes_left(touch.max_bytes, workspace, feedback.text))
-        text = self._tell(record, news, workspace, form)
+        text = self._tell(record, news, visit, form)
         return ToldEdit(replace(feedback, text=appended(feedback.text, text)), edited_files(news.edit))
 
     async def _judge_edit(
         self,
         record: ConversationRecord,
         touch: Touch,
-        workspace: Workspace,
+        visit: Visit,
         given: Mapping[str, Given],
         judgement: EditUnderWay,
         move: GitMove | None,
@@ -229,15 +229,15 @@ class Conversations:
             record.judgement = judgement
         try:
             with judgement.scope:
-                claimed = await self._disk_writes.claim(record, self._all(), workspace, judgement.texts, move)
+                claimed = await self._disk_writes.claim(record, self._all(), visit.workspace, judgement.texts, move)
                 # What a command did to a file between two edits of a batch belongs to the batch.
                 carried = state.unjudged | ({} if touch.batch == "end" else claimed)
                 judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
                 until = judgement.scope.deadline - LAST_SECONDS
                 scope = replace(scope_of(state), given=given, carried=carried, settled=(), until=until)
-                news.edit = await self._edit_feedback.judge(touch, record.client, workspace, started, scope)
+                news.edit = await self._edit_feedback.judge(touch, visit, started, scope)
                 known = {*judgement.texts, *compared(news.edit.others.changes)}
-                await self._look(record, workspace, news, known, started)
+                await self._look(record, visit, news, known, started)
         except anyio.get_cancelled_exc_class():
             if not judgement.taken_over:
                 self._owe(record, judgement)
@@ -248,61 +248,60 @@ class Conversations:
         return news
 
     async def _hold(
-        self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], workspace: Workspace, started: float
+        self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], visit: Visit, started: float
     ) -> ToldEdit:
         """Note the edit for the event that tells of it, and let the servers begin; that event may be the stop."""
         for path, said in texts.items():
             if path not in record.held and len(record.held) < MAX_FILES:
-                record.held[path] = said if said is not None else await self._disk_writes.text_before(path, workspace)
+                record.held[path] = (
+                    said if said is not None else await self._disk_writes.text_before(path, visit.workspace)
+                )
             if path in record.held:
                 await self._disk_writes.see(path)
-        match workspace.config.feedback.after:
+        match visit.workspace.config.feedback.after:
             case "stop":
                 owe_held(record)
                 self._late_checks.go_on(record)
             case "ask":
                 record.held.clear()
             case _:
-                self._late_checks.warm(record, workspace, tuple(texts))
+                self._late_checks.warm(record, visit, tuple(texts))
         return ToldEdit(Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER))
 
-    async def _read(
-        self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, given: Mapping[str, Given]
-    ) -> ToldEdit:
-        for path in texts_before(touch, workspace):
+    async def _read(self, touch: Touch, visit: Visit, started: float, given: Mapping[str, Given]) -> ToldEdit:
+        for path in texts_before(touch, visit.workspace):
             # An edit may come before the check has ended, and this is what it starts from.
             await self._disk_writes.see(path)
-        judged = await self._edit_feedback.judge(touch, client, workspace, started, Scope(given=given))
-        self._used(workspace, judged.edited)
-        return ToldEdit(self._edit_feedback.tell(judged, touch, client, workspace, started))
+        judged = await self._edit_feedback.judge(touch, visit, started, Scope(given=given))
+        self._used(visit.workspace, judged.edited)
+        return ToldEdit(self._edit_feedback.tell(judged, touch, visit, started))
 
     def _tell_edit(
         self,
         record: ConversationRecord,
         touch: Touch,
-        workspace: Workspace,
+        visit: Visit,
         news: News,
         judgement: EditUnderWay,
         started: float,
     ) -> Feedback:
         if news.edit is None:
             self._owe(record, judgement)
-            return cut_off(workspace, tuple(judgement.texts), started)
+            return cut_off(visit.workspace, tuple(judgement.texts), started)
         state = record.state
-        feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started, state.introduced)
+        feedback = self._edit_feedback.tell(news.edit, touch, visit, started, state.introduced)
         note_judged(state, news.edit, judgement.call)
         state.told += told_files(news.edit) if feedback.text else 0
-        self._used(workspace, news.edit.edited)
+        self._used(visit.workspace, news.edit.edited)
         return feedback
 
-    async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
+    async def reached(self, moment: Moment, visit: Visit, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
-        with self._event(client) as record:
-            return await self._reached(record, moment, workspace, started)
+        with self._event(visit.client) as record:
+            return await self._reached(record, moment, visit, started)
 
-    async def _reached(
-        self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
-    ) -> Feedback:
+    async def _reached(self, record: ConversationRecord, moment: Moment, visit: Visit, started: float) -> Feedback:
+        workspace = visit.workspace
         if moment.waits:
             await self._unwatched.look(record, workspace)
         await self._disk_writes.leave_to_git(record, workspace)
@@ -319,29 +318,28 @@ class Conversations:
         if is_quiet(record, moment, workspace.config.feedback):
             text = ""
         elif moment.kind == "stop":
-            text = await self._before_stop(record, moment, workspace, started)
+            text = await self._before_stop(record, moment, visit, started)
         else:
             record.idle = False
             record.call(counts=moment.counts and moment.kind == "call")
             news = News()
             if moment.waits:
-                await self._look(record, workspace, news, (), started)
+                await self._look(record, visit, news, (), started)
             else:
                 news.late = self._edit_feedback.known(record.state.standing(Standing.LATE))
-            text = self._tell(record, news, workspace, form_at(moment, workspace))
+            text = self._tell(record, news, visit, form_at(moment, workspace))
         state, reason = (State.FRESH, None) if text else (State.UNAVAILABLE, NOTHING_NEW)
         return Feedback(text, state, milliseconds_since(started), reason)
 
-    async def _before_stop(
-        self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
-    ) -> str:
+    async def _before_stop(self, record: ConversationRecord, moment: Moment, visit: Visit, started: float) -> str:
+        workspace = visit.workspace
         state, feedback, text, is_known = record.state, workspace.config.feedback, "", False
         may_tell = state.may_tell_before_stop(moment.agent, again=moment.again)
         if moment.tentative:
-            return await self._glance(record, moment, workspace, started) if may_tell else ""
+            return await self._glance(record, moment, visit, started) if may_tell else ""
         if feedback.before_stop and may_tell:
             self._late_checks.stop(record)
-            news = await self._look_for_what_is_left(record, workspace, started)
+            news = await self._look_for_what_is_left(record, visit, started)
             owe_written(record, workspace)
             text, is_known = what_is_left(state, news, form_at(moment, workspace), feedback, moment.agent)
             self._late_checks.go_on(record)
@@ -352,21 +350,21 @@ class Conversations:
             record.idle = True
         return text
 
-    async def _glance(self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float) -> str:
+    async def _glance(self, record: ConversationRecord, moment: Moment, visit: Visit, started: float) -> str:
         """What would be told before a stop. What is known and what is owed stay as they are."""
-        if not (feedback := workspace.config.feedback).before_stop:
+        if not (feedback := visit.workspace.config.feedback).before_stop:
             return ""
         written = WrittenFiles(record.written.all())
         apart = replace(record, state=record.state.copied(), written=written, held=dict(record.held))
-        news = await self._look_for_what_is_left(apart, workspace, started)
-        return what_is_left(apart.state, news, form_at(moment, workspace), feedback, moment.agent)[0]
+        news = await self._look_for_what_is_left(apart, visit, started)
+        return what_is_left(apart.state, news, form_at(moment, visit.workspace), feedback, moment.agent)[0]
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 
     async def _look(
         self,
         record: ConversationRecord,
-        workspace: Workspace,
+        visit: Visit,
         news: News,
         without: Iterable[AbsPath],
         started: float,
@@ -377,9 +375,9 @@ class Conversations:
         async with record.telling:
             if last:
                 owe_held(record)
-            deadline = max(started + seconds_to_wait(workspace), current_time() + LOOK_SECONDS)
+            deadline = max(started + seconds_to_wait(visit.workspace), current_time() + LOOK_SECONDS)
             known = set(without)
-            written = self._take_written(record, workspace, known)
+            written = self._take_written(record, visit.workspace, known)
             pending = record.state.standing(Standing.PENDING) if last else {}
             try:
                 paths = dict.fromkeys((*written, *pending))
@@ -392,28 +390,27 @@ class Conversations:
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
                     gone = [path for path, one in written.items() if one.change is Change.DELETED]
                     scope = scope_of(record.state, patience_until(deadline), others_seconds=LOOK_SECONDS, gone=gone)
-                    client = record.client
-                    news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
+                    news.written = await self._edit_feedback.judge(touch, visit, current_time(), scope)
                     known.update(paths, compared(news.written.others.changes))
                 late = [path for path in record.state.standing(Standing.LATE) if path not in known]
                 if late:
-                    news.late = await self._edit_feedback.look(record.client, workspace, late, patience_until(deadline))
+                    news.late = await self._edit_feedback.look(visit, late, patience_until(deadline))
             except BaseException:
                 # Nothing of it was told: it is judged again with the next event.
                 record.written.restore(written)
                 raise
 
-    async def _look_for_what_is_left(self, record: ConversationRecord, workspace: Workspace, started: float) -> News:
+    async def _look_for_what_is_left(self, record: ConversationRecord, visit: Visit, started: float) -> News:
         """Judge everything that is not judged yet, and look once more at what was changed or broken in this turn."""
         news, deadline = News(), started + STOP_SECONDS
         with anyio.CancelScope(deadline=deadline):
-            await self._look(record, workspace, news, (), started, last=True)
+            await self._look(record, visit, news, (), started, last=True)
             changed = {*record.state.changed, *news.late}
             if news.written is not None:
                 changed |= {one.path for one in news.written.edited} | introduced_in(news.written.others.changes).keys()
             if changed:
                 patience = patience_until(deadline)
-                news.left = await self._edit_feedback.look(record.client, workspace, sorted(changed), patience)
+                news.left = await self._edit_feedback.look(visit, sorted(changed), patience)
         return news
 
     def _take_written(
@@ -440,16 +437,16 @@ class Conversations:
 
     # --- Telling ----------------------------------------------------------------------------------------------------
 
-    def _tell(self, record: ConversationRecord, news: News, workspace: Workspace, form: Form) -> str:
+    def _tell(self, record: ConversationRecord, news: News, visit: Visit, form: Form) -> str:
         """The text of what was judged beside an edit. It is known from now on."""
         groups: list[Group] = []
         notes: list[str] = []
-        wanted = workspace.config.feedback.severities
+        wanted = visit.workspace.config.feedback.severities
         if news.written is not None:
             judged, call = news.written, record.state.calls
             note_judged(record.state, judged, call)
             groups += command_groups(judged, form, wanted)
-            notes += self._edit_feedback.notes(judged, record.client, workspace)
+            notes += self._edit_feedback.notes(judged, visit)
         groups += late_groups(record.state, news.late, form, wanted)
         record.state.told += sum(len(group.files) for group in groups)
         self._late_checks.go_on(record)
@@ -463,14 +460,14 @@ class Conversations:
         self._late_checks.go_on(record)
 
     async def _without_blame(
-        self, record: ConversationRecord, paths: Sequence[AbsPath], workspace: Workspace, started: float
+        self, record: ConversationRecord, paths: Sequence[AbsPath], visit: Visit, started: float
     ) -> ToldEdit:
         """In the middle of a merge the files are broken by what git has put into them: nothing is told of them."""
-        await self._edit_feedback.look(record.client, workspace, paths, Patience())
+        await self._edit_feedback.look(visit, paths, Patience())
         assert record.git is not None  # the caller looked
         reason = conflict_line(record.git.unfinished)
         is_new, record.conflicted = record.conflicted != record.git.unfinished, record.git.unfinished
-        text = reason if is_new and workspace.config.feedback.no_verdict == "say" else ""
+        text = reason if is_new and visit.workspace.config.feedback.no_verdict == "say" else ""
         return ToldEdit(Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason))
 
     def _record(self, client: ClientSession, *, idle: bool = False) -> ConversationRecord:

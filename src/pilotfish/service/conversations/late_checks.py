@@ -19,7 +19,7 @@ from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -68,19 +68,19 @@ class LateChecks:
             record.background, record.judging = anyio.CancelScope(), pending
             self._tasks.start_soon(self._finish, record, record.background, pending)
 
-    def warm(self, record: ConversationRecord, workspace: Workspace, paths: Sequence[AbsPath]) -> None:
+    def warm(self, record: ConversationRecord, visit: Visit, paths: Sequence[AbsPath]) -> None:
         """Let the servers look at files that are judged with a later event, until that comes."""
         self.stop(record)
         if self._tasks is not None:
             record.background, record.judging = anyio.CancelScope(), record.state.standing(Standing.PENDING)
-            self._tasks.start_soon(self._look, record, record.background, workspace, paths)
+            self._tasks.start_soon(self._look, record, record.background, visit, paths)
 
     async def _look(
-        self, record: ConversationRecord, scope: anyio.CancelScope, workspace: Workspace, paths: Sequence[AbsPath]
+        self, record: ConversationRecord, scope: anyio.CancelScope, visit: Visit, paths: Sequence[AbsPath]
     ) -> None:
         try:
             with scope:
-                await self._edit_feedback.look(record.client, workspace, paths, BACKGROUND)
+                await self._edit_feedback.look(visit, paths, BACKGROUND)
         except Exception:
             # As in `_finish`.
             logger.exception("warming failed session=%s", record.client.id)
@@ -94,10 +94,10 @@ class LateChecks:
         judged: Judged | None = None
         try:
             with scope:
-                workspace = self._workspace_of(record.client)
+                visit = Visit(record.client, self._workspace_of(record.client))
                 touch = Touch(tuple(pending), "patch", only_new=True)
                 limits = scope_of(record.state, BACKGROUND, others_seconds=BACKGROUND.first or 0.0)
-                found = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
+                found = await self._edit_feedback.judge(touch, visit, current_time(), limits)
                 judged = without_told(record.state, found)
         except Failure as failure:
             logger.info("late check failed session=%s message=%s", record.client.id, failure.message)

@@ -32,7 +32,7 @@ from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_
 from pilotfish.service.diagnostics.server_affected import ServerAccount, ServerAffected, answers_affected
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 FIRST_PART = 8
@@ -184,8 +184,7 @@ class ProjectCheck:
 
     async def run(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         edits: Sequence[EditedText],
         deadline: float,
         heard: KnownFindings | None = None,
@@ -198,20 +197,20 @@ class ProjectCheck:
         `since`: the same files with their texts before the first edit whose effect is not known. `waits_since`: when
         an agent began to wait.
         """
-        broken = self._broken_of(client, workspace)
+        workspace, broken = visit.workspace, self._broken_of(visit)
         search = _Search(edits, deadline, self._states.world, heard, since, until=until, waits_since=waits_since)
         self._wait_while_loading(workspace, search, search.before)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
-            led = await self._led(client, workspace, target, search, broken)
+            led = await self._led(visit, target, search, broken)
             if led is not None:
                 search.add(workspace, led)
-                await self._judge_waiting(client, workspace, search)
+                await self._judge_waiting(visit, search)
             else:
                 search.whole = False
                 by_name = await self._affected_by(target, search, broken)
-                said = await self._said_affected(client, workspace, target, search, (*broken, *by_name.files))
+                said = await self._said_affected(visit, target, search, (*broken, *by_name.files))
                 search.add(workspace, by_name if said is None else said.instead_of(by_name))
-                await self._judge_waiting(client, workspace, search)
+                await self._judge_waiting(visit, search)
                 # What was said of the files that were opened for this is no news.
                 self._runner.spoken_of(target.root)
             self._reports.judged(target, search.found.values(), edited=search.before)
@@ -223,8 +222,7 @@ class ProjectCheck:
 
     async def rejudge(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         files: Sequence[AbsPath],
         settings: Collection[AbsPath],
         edits: Sequence[EditedText],
@@ -233,14 +231,13 @@ class ProjectCheck:
         """What a change of `settings` broke in these files; `edits` were made with it."""
         search = _Search(edits, deadline, self._states.world, settings=settings)
         search.whole = False
-        search.add(workspace, Affected(tuple(files), complete=True))
-        await self._judge_waiting(client, workspace, search)
+        search.add(visit.workspace, Affected(tuple(files), complete=True))
+        await self._judge_waiting(visit, search)
         return search.result()
 
     async def _said_affected(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         target: SearchedRoot,
         search: "_Search",
         candidates: Sequence[AbsPath],
@@ -249,7 +246,7 @@ class ProjectCheck:
         found = ServerAccount()
         for edits in search.changes_since:
             ask = self._server_affected.of_edits
-            said = await ask(client, workspace, target, edits, candidates, search.deadline)
+            said = await ask(visit, target, edits, candidates, search.deadline)
             if said is None:
                 return None
             found = replace(found, files=(*found.files, *said.files), unknown=(*found.unknown, *said.unknown))
@@ -257,8 +254,7 @@ class ProjectCheck:
 
     async def _led(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         target: SearchedRoot,
         search: "_Search",
         broken: Collection[AbsPath],
@@ -272,7 +268,7 @@ class ProjectCheck:
         if not paths:
             search.whole = False
             return NOBODY
-        found = await self._reports.changed(client, workspace, target, paths, search.deadline)
+        found = await self._reports.changed(visit, target, paths, search.deadline)
         if found is None:
             return None
         search.given |= found.verdicts
@@ -325,34 +321,33 @@ class ProjectCheck:
         loaded = current_time() + self._runner.seconds_of_loading(workspace, paths)
         search.limit = max(search.limit, min(loaded, search.until))
 
-    async def _judge_waiting(self, client: ClientSession, workspace: Workspace, search: "_Search") -> list[AbsPath]:
+    async def _judge_waiting(self, visit: Visit, search: "_Search") -> list[AbsPath]:
         """Check what waits, the likeliest first, and compare it; returns the files that are worse than before.
 
         In growing parts: a state before the edits is had for a whole part at once, and the first ones matter most.
         """
         given = {path: search.given[path] for path in search.waiting if path in search.given}
         search.waiting = deque(path for path in search.waiting if path not in given)
-        self._wait_while_loading(workspace, search, search.waiting)
-        worse, size = await self._take(client, workspace, search, given), FIRST_PART
+        self._wait_while_loading(visit.workspace, search, search.waiting)
+        worse, size = await self._take(visit, search, given), FIRST_PART
         for verdict in given.values():
             self._states.put(verdict, search.world)
         while search.waiting and search.left > 0:
             part = search.next_part(size)
             is_known = all(map(self._states.knows, part))
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
-            found = search.sift(await self._check(client, workspace, part, until))
+            found = search.sift(await self._check(visit, part, until))
             if current_time() >= until and search.left > COMPARING_SECONDS:
                 # They were cut off for the sake of comparing, which may need less.
                 search.waiting.extend(path for path in part if path not in found and path not in search.unjudged)
-            worse += await self._take(client, workspace, search, found)
+            worse += await self._take(visit, search, found)
             size *= 2
         return worse
 
-    async def _take(
-        self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
-    ) -> list[AbsPath]:
+    async def _take(self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]) -> list[AbsPath]:
         """Compare these with what was before; returns the files that are worse."""
-        compared = await self._compare(client, workspace, search, verdicts)
+        workspace = visit.workspace
+        compared = await self._compare(visit, search, verdicts)
         states = {path: _state(verdicts[path]) for path in compared}
         compared = {path: with_late(one, search.heard.untold.get(path), states[path]) for path, one in compared.items()}
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
@@ -364,9 +359,7 @@ class ProjectCheck:
         search.changes |= {path: one for path, one in changes.items() if path not in late}
         return [path for path, change in changes.items() if _introduced(change)]
 
-    async def _check(
-        self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
-    ) -> dict[AbsPath, FileVerdict]:
+    async def _check(self, visit: Visit, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files. What a check that was interrupted has found, and stands, is not asked again."""
 
         async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
@@ -374,7 +367,7 @@ class ProjectCheck:
             known = self._states.current(path, processes) if self._is_followed_file(path) else None
             if known is not None:
                 return [known]
-            found = await self._runner.run(client, workspace, [path], patience=patience, anew=True)
+            found = await self._runner.run(visit, [path], patience=patience, anew=True)
             for one in found:
                 if one.is_final:
                     self._states.put(one, world)
@@ -387,30 +380,30 @@ class ProjectCheck:
         return any(is_inside(path, root) and self._is_followed(root) for root in self._runner.roots())
 
     async def _compare(
-        self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
+        self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
     ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
         first, *earlier = search.changes_since
-        wanted = workspace.config.feedback.severities
-        found = await self._compare_with(client, workspace, search, _texts_before(first), judged)
+        wanted = visit.workspace.config.feedback.severities
+        found = await self._compare_with(visit, search, _texts_before(first), judged)
         for edits in earlier:
-            since = await self._compare_with(client, workspace, search, _texts_before(edits), judged)
+            since = await self._compare_with(visit, search, _texts_before(edits), judged)
             told = {path: still_there(search.heard.told.get(path), _state(one)) for path, one in judged.items()}
-            sifted = {path: _sorted(workspace, path, change, search.deleted) for path, change in since.items()}
+            sifted = {path: _sorted(visit.workspace, path, change, search.deleted) for path, change in since.items()}
             search.uncompared |= {path for path, change in sifted.items() if _has_findings(change, wanted)}
             found = {path: in_either(one, since[path], told[path]) for path, one in found.items()}
         return found
 
     async def _compare_with(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         search: "_Search",
         before: Mapping[AbsPath, str | None],
         judged: Mapping[AbsPath, FileVerdict],
     ) -> dict[AbsPath, Comparison]:
         """The same with the texts before some edits: where need be, judged once more with these."""
+        workspace = visit.workspace
         earlier = {path: self._states.before(one, before, search.settings) for path, one in judged.items()}
         changes = {path: delta(earlier[path], _state(one)) for path, one in judged.items()}
         wanted = workspace.config.feedback.severities
@@ -434,13 +427,13 @@ class ProjectCheck:
         texts = {path: text for path, text in before.items() if text is not None}
         files = ProposedFiles(texts, {path: verdict.text for path, verdict in unknown.items()})
         time = ProposalTime(search.comparing_seconds, search.comparing_seconds)
-        for earlier in await self._proposal_runner.run(client, workspace, files, time):
+        for earlier in await self._proposal_runner.run(visit, files, time):
             if earlier.is_final and earlier.path in unknown:
                 changes[earlier.path] = delta(_state(earlier), _state(unknown[earlier.path]))
         return changes
 
-    def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
-        key = client.host, workspace.root
+    def _broken_of(self, visit: Visit) -> set[AbsPath]:
+        key = visit.client.host, visit.workspace.root
         if (known := self._broken.get(key)) is None:
             self._broken.put(key, known := set[AbsPath]())
         return known

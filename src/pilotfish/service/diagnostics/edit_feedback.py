@@ -36,7 +36,7 @@ from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patie
 from pilotfish.service.diagnostics.texts_before import moved_files, text_before
 from pilotfish.service.texts import Given, old_text_to_send
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 OTHERS_SECONDS = 1.5
@@ -132,17 +132,16 @@ class EditFeedback:
         self._notices = Notices()
         self.settings = ChangedSettings(runner, states)
 
-    async def judge(
-        self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, scope: Scope | None = None
-    ) -> Judged:
+    async def judge(self, touch: Touch, visit: Visit, started: float, scope: Scope | None = None) -> Judged:
         """Check the files of a touch and compare them with what they were before it; nothing is told by this alone.
 
         Raises `Unavailable` after `"lsp": false`.
         """
+        workspace = visit.workspace
         scope = scope or Scope()
         world, rewritten = self._states.world, self.settings.rewritten()
-        checked = await self._runner.run(client, workspace, touch.paths, given=scope.given, patience=scope.patience)
-        self._notices.answered(client, checked)
+        checked = await self._runner.run(visit, touch.paths, given=scope.given, patience=scope.patience)
+        self._notices.answered(visit.client, checked)
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
             self._remember(workspace, checked, world)
@@ -153,7 +152,7 @@ class EditFeedback:
         edit = replace(edit, settings=await self.settings.old_texts(workspace, changed, known, rewritten))
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
         seconds = (scope.patience and scope.patience.later) or _wait(workspace)
-        changes, late = await self._compare_twice(client, workspace, edit, earlier, limits, seconds, scope.told)
+        changes, late = await self._compare_twice(visit, edit, earlier, limits, seconds, scope.told)
         self._remember(workspace, checked, world)
         now = {one.path: _state(one) for one in edit.verdicts if one.refused is None}
         changes = {path: with_late(one, scope.untold.get(path), now[path]) for path, one in changes.items()}
@@ -161,7 +160,7 @@ class EditFeedback:
         first = {**edit.before, **earlier, **scope.unfinished}
         others = BrokenFiles()
         if scope.others and touch.kind in limits.other_files_after:
-            others = await self._others(client, workspace, edit, first, started, scope)
+            others = await self._others(visit, edit, first, started, scope)
             first |= edit.settings
         signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
         return Judged(
@@ -181,8 +180,7 @@ class EditFeedback:
 
     async def _others(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         edit: _Edit,
         first: Mapping[AbsPath, str | None],
         started: float,
@@ -198,11 +196,11 @@ class EditFeedback:
         waits_since = started if scope.until else None
         run, until = self._project.run, scope.until
         found = (
-            await run(client, workspace, edits, deadline, heard, since, until, waits_since) if edits else BrokenFiles()
+            await run(visit, edits, deadline, heard, since, until, waits_since) if edits else BrokenFiles()
         )
         if edit.settings:
             own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
-            found = found.joined(await self._project.rejudge(client, workspace, files, edit.settings, own, deadline))
+            found = found.joined(await self._project.rejudge(visit, files, edit.settings, own, deadline))
         if edit.settings or any(self.settings.configures(one.path) for one in edit.verdicts):
             # Of files that nobody has judged under the old settings, nobody will know.
             found = replace(found, complete=False)
@@ -210,8 +208,7 @@ class EditFeedback:
 
     async def _compare_twice(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         edit: _Edit,
         earlier: Mapping[AbsPath, str],
         limits: FeedbackSettings,
@@ -219,22 +216,20 @@ class EditFeedback:
         told: Mapping[AbsPath, CheckedText],
     ) -> tuple[dict[AbsPath, Comparison], frozenset[AbsPath]]:
         """What is new since right before the edit, or since the texts in `earlier`, whose changes were never judged."""
-        changes, late = await self._compare(client, workspace, edit, limits, seconds)
+        changes, late = await self._compare(visit, edit, limits, seconds)
         if earlier:
             whole = replace(edit, before={**edit.before, **earlier})
-            also, still_late = await self._compare(client, workspace, whole, limits, seconds)
+            also, still_late = await self._compare(visit, whole, limits, seconds)
             known = {one.path: still_there(told.get(one.path), _state(one)) for one in edit.verdicts}
             changes |= {path: in_either(changes[path], also[path], known[path]) for path in earlier if path in changes}
             late |= still_late
         return changes, late
 
-    async def look(
-        self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], patience: Patience
-    ) -> dict[AbsPath, FileVerdict]:
+    async def look(self, visit: Visit, paths: Sequence[AbsPath], patience: Patience) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files as they are now; what they were before is no question."""
         world = self._states.world
-        checked = await self._runner.run_until_certain(client, workspace, paths, patience)
-        self._remember(workspace, checked, world)
+        checked = await self._runner.run_until_certain(visit, paths, patience)
+        self._remember(visit.workspace, checked, world)
         return {one.path: one for one in checked}
 
     def known(self, paths: Iterable[AbsPath]) -> dict[AbsPath, FileVerdict]:
@@ -277,7 +272,7 @@ class EditFeedback:
         return _Edit(there, before, deleted, moved)
 
     async def _compare(
-        self, client: ClientSession, workspace: Workspace, edit: _Edit, limits: FeedbackSettings, seconds: float
+        self, visit: Visit, edit: _Edit, limits: FeedbackSettings, seconds: float
     ) -> tuple[dict[AbsPath, Comparison], frozenset[AbsPath]]:
         """What the edit changed in each of its files; and those of which a server has not said it in time."""
         there = [one for one in edit.verdicts if one.refused is None]
@@ -292,9 +287,7 @@ class EditFeedback:
         if all(text == one.text for one in there for text in [edit.before.get(one.path)]) and not edit.deleted:
             # Nothing was changed: whatever is there was there before.
             return changes | {one.path: delta(_state(one), _state(one)) for one in unknown}, frozenset()
-        judged = await self._proposal_runner.run(
-            client, workspace, ProposedFiles(proposed), ProposalTime(seconds, seconds)
-        )
+        judged = await self._proposal_runner.run(visit, ProposedFiles(proposed), ProposalTime(seconds, seconds))
         earlier = {one.path: one for one in judged}
         for one in unknown:
             found = earlier.get(wanted[one.path])
@@ -314,8 +307,7 @@ class EditFeedback:
         self,
         judged: Judged,
         touch: Touch,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         started: float,
         brought: Mapping[AbsPath, CheckedText] | None = None,
     ) -> Feedback:
@@ -323,19 +315,20 @@ class EditFeedback:
 
         `brought`: what the conversation has brought and was there before the edit. It has fixed only that.
         """
+        workspace = visit.workspace
         if touch.kind == "read":
             return _feedback("", judged, judged.changes, started)
-        notes = self.notes(judged, client, workspace)
+        notes = self.notes(judged, visit)
         changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
         only_new, known = judged.limits.only_new, brought or {}
         own = {path: credited(change, known.get(path), only_new=only_new) for path, change in changes.items()}
         text = _text(workspace, touch, judged, own, notes)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
-            lines = self._missing_line(client, workspace, judged.missing.packages, judged)
+            lines = self._missing_line(visit, judged.missing.packages, judged)
             notes += [line for line in lines if line not in notes]
             if judged.limits.no_verdict == "say":
-                notes += self._notices.take_restrictions(client, workspace, judged.edited)
+                notes += self._notices.take_restrictions(visit, judged.edited)
             text = _text(workspace, touch, judged, own, notes)
         # What was found and is not told as an error: the answer is not the whole one then.
         untold = [
@@ -346,23 +339,21 @@ class EditFeedback:
         ]
         return _feedback(text, judged, changes, started, untold)
 
-    def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
+    def notes(self, judged: Judged, visit: Visit) -> list[str]:
         """What could not be judged, one line each."""
         say = judged.limits.no_verdict == "say"
         without = (*judged.edited, *judged.others.unjudged)
-        notes = [*self._notices.take(client, workspace, without), *_uncompared(workspace, judged)] if say else []
+        notes = [*self._notices.take(visit, without), *_uncompared(visit.workspace, judged)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
-        notes += self._missing_line(client, workspace, judged.missing.introduced, judged)
-        notes += self._notices.take_lacking(client, explanations(workspace, judged.verdicts))
+        notes += self._missing_line(visit, judged.missing.introduced, judged)
+        notes += self._notices.take_lacking(visit.client, explanations(visit.workspace, judged.verdicts))
         return notes
 
-    def _missing_line(
-        self, client: ClientSession, workspace: Workspace, packages: frozenset[str], judged: Judged
-    ) -> list[str]:
+    def _missing_line(self, visit: Visit, packages: frozenset[str], judged: Judged) -> list[str]:
         """A line about all of them when one of these was not mentioned before."""
-        if not self._notices.is_first(client, packages):
+        if not self._notices.is_first(visit.client, packages):
             return []
-        why = next((str(one) for one in explanations(workspace, judged.edited) if one.of_packages), None)
+        why = next((str(one) for one in explanations(visit.workspace, judged.edited) if one.of_packages), None)
         return [missing_imports_line(len(judged.missing.packages), why)]
 
     def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict], world: int) -> None:

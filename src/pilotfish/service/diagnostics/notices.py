@@ -17,7 +17,7 @@ from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.runner import WITHOUT_SERVER, FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 
 MAX_SESSIONS = 1_000
 """Client sessions whose notices are remembered; one that fell out is told again."""
@@ -27,9 +27,9 @@ class Notices:
     def __init__(self) -> None:
         self._said: Recent[str, set[str]] = Recent(MAX_SESSIONS)
 
-    def take(self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
+    def take(self, visit: Visit, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
         """What has not been said yet about these files, in one line each; afterwards it has been."""
-        return _unsaid(self._said_to(client), _notices(workspace, verdicts))
+        return _unsaid(self._said_to(visit.client), _notices(visit.workspace, verdicts))
 
     def answered(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> None:
         """These files have a verdict now, whoever waited for it: when the next one is late, that is said again."""
@@ -38,11 +38,9 @@ class Notices:
             if verdict.answered:
                 said.discard(_late_key(verdict.path))
 
-    def take_restrictions(
-        self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]
-    ) -> tuple[str, ...]:
+    def take_restrictions(self, visit: Visit, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
         """The same about servers that run restricted. They have judged the files: this alone is no reason to speak."""
-        return _unsaid(self._said_to(client), _restrictions(workspace, verdicts))
+        return _unsaid(self._said_to(visit.client), _restrictions(visit.workspace, verdicts))
 
     def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
         """Whether one of these packages is missing that this client session has not heard of."""

@@ -24,7 +24,7 @@ from pilotfish.service.recent import Recent
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.ports import FileText
 
 MAX_SERVERS = 64
@@ -69,8 +69,7 @@ class Picture:
 
     async def check(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         paths: Sequence[str],
         patience: Patience,
         *,
@@ -80,9 +79,9 @@ class Picture:
 
         `anew`: what is not known is checked as after a change of other files, see `CheckRunner.run`.
         """
-        found = await self.standing(workspace, paths)
+        found = await self.standing(visit.workspace, paths)
         left = [path for path in paths if path not in found]
-        checked = await self._check(client, workspace, left, patience, anew=anew) if left else ()
+        checked = await self._check(visit, left, patience, anew=anew) if left else ()
         return (*found.values(), *checked)
 
     def knows(self, path: str) -> bool:
@@ -117,11 +116,11 @@ class Picture:
         return await self._texts.current(real) if self._states.knows(real) else None
 
     async def _check(
-        self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience, *, anew: bool
+        self, visit: Visit, paths: Sequence[str], patience: Patience, *, anew: bool
     ) -> tuple[FileVerdict, ...]:
         """Check these files, and keep what is fresh."""
         world = self._states.world
-        verdicts = await self._runner.run_until_certain(client, workspace, paths, patience, anew=anew)
+        verdicts = await self._runner.run_until_certain(visit, paths, patience, anew=anew)
         for verdict in verdicts:
             if verdict.is_final:
                 self._states.put(verdict, world)

@@ -16,8 +16,7 @@ from msgspec import Struct
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -37,8 +36,7 @@ SLOW_SECONDS = 1.0
 class Prepared(Struct, frozen=True):
     """One file to check, for one client; or one that it has read (`is_read`), to find those that may follow from it."""
 
-    client: ClientSession
-    workspace: Workspace
+    visit: Visit
     path: AbsPath
     is_read: bool = False
 
@@ -75,8 +73,8 @@ class Preparation:
         if not self._runs:
             return
         for one in reversed(files):
-            self._waiting[one.client.id, one.path] = one
-            self._waiting.move_to_end((one.client.id, one.path))
+            self._waiting[one.visit.client.id, one.path] = one
+            self._waiting.move_to_end((one.visit.client.id, one.path))
         while len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         self._pulse.notify()
@@ -117,7 +115,7 @@ class Preparation:
             try:
                 with anyio.CancelScope() as self._current:
                     following = await self._prepare(next_one)
-                    self.add([Prepared(next_one.client, next_one.workspace, path) for path in following])
+                    self.add([Prepared(next_one.visit, path) for path in following])
             except Failure as failure:
                 logger.debug("not prepared path=%s reason=%s", next_one.path, failure.message)
             except Exception:

@@ -20,8 +20,7 @@ from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.texts import text_to_send
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 
@@ -44,8 +43,7 @@ class Previews:
 
     async def run(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         paths: Sequence[str],
         texts: Mapping[str, str],
         patience: Patience,
@@ -54,16 +52,17 @@ class Previews:
 
         Raises `Unavailable` after `"lsp": false`.
         """
+        workspace = visit.workspace
         workspace.require_enabled()
         wait = workspace.config.timing.diagnostics_wait_timeout_ms / 1000
         proposed, refused = _admitted(texts, workspace.boundary)
         plain = [path for path in paths if path not in texts]
         created = _missing(proposed)
         on_disk = [*plain, *sorted(proposed.keys() - created)]
-        before = await self._picture.check(client, workspace, on_disk, patience)
+        before = await self._picture.check(visit, on_disk, patience)
 
         async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
-            return await self._picture.check(client, workspace, [path], patience, anew=True)
+            return await self._picture.check(visit, [path], patience, anew=True)
 
         # A file with a proposed text need not be readable as it is: then nothing is compared.
         refused += [one for one in before if one.refused and one.path not in proposed]
@@ -72,7 +71,7 @@ class Previews:
         time, deadline = ProposalTime(patience.first or wait, wait), current_time() + wait
         others = await self._project.as_they_are(workspace, edits, deadline, check)
         further = [one for one in others.verdicts if one.path not in asked]
-        after = await self._judge(client, workspace, proposed, [*before, *further], time)
+        after = await self._judge(visit, proposed, [*before, *further], time)
         known = {one.path: _state(one) for one in (*before, *further) if one.is_final} | dict.fromkeys(created, NO_FILE)
         changes = {path: delta(known.get(path), _state(one)) for path, one in after.items()}
         shown = [one for one in after.values() if one.path in asked or (one.is_final and _breaks(changes[one.path]))]
@@ -85,8 +84,7 @@ class Previews:
 
     async def _judge(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         proposed: Mapping[AbsPath, str],
         now: Sequence[FileVerdict],
         time: ProposalTime,
@@ -94,7 +92,7 @@ class Previews:
         """The verdicts if the proposed texts were there, of those and of the files whose state is known now."""
         readable = [one for one in now if not one.refused]
         others = {one.path: one.text for one in readable if one.path not in proposed}
-        judged = await self._proposal_runner.run(client, workspace, ProposedFiles(proposed, others), time)
+        judged = await self._proposal_runner.run(visit, ProposedFiles(proposed, others), time)
         return {one.path: one for one in judged}
 
 

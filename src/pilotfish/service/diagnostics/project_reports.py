@@ -36,7 +36,7 @@ from pilotfish.service.diagnostics.searched_roots import SearchedRoot
 from pilotfish.service.recent import Recent
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 TRIES = 3
@@ -77,8 +77,7 @@ class ProjectReports:
 
     async def changed(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         target: SearchedRoot,
         edited: Sequence[AbsPath],
         deadline: float,
@@ -104,17 +103,15 @@ class ProjectReports:
             # Where something is to be said of a verdict, the check of the file says it.
             limited = (
                 ledger.behind is not None
-                or workspace.restriction(target.servers[0].spec, target.servers[0].root) is not None
+                or visit.workspace.restriction(target.servers[0].spec, target.servers[0].root) is not None
             )
-            verdicts = {} if limited or not found.complete else await self._verdicts(workspace, session, found)
+            verdicts = {} if limited or not found.complete else await self._verdicts(visit.workspace, session, found)
             whole = replace(found, files=dict(ledger.owed))
             return replace(whole, verdicts=verdicts) if ledger.changes == changes else whole
 
-        return await self._use(client, workspace, target, work, deadline)
+        return await self._use(visit, target, work, deadline)
 
-    async def whole(
-        self, client: ClientSession, workspace: Workspace, target: SearchedRoot, deadline: float
-    ) -> Account | None:
+    async def whole(self, visit: Visit, target: SearchedRoot, deadline: float) -> Account | None:
         """All that the server of a root says of its project now, where it can be asked for that."""
 
         async def work(session: Session) -> ProjectChange | None:
@@ -129,12 +126,10 @@ class ProjectReports:
 
         if target.servers[0].spec.scope.kind is not ScopeKind.PROJECT_PULL:
             return None
-        found = await self._use(client, workspace, target, work, deadline)
+        found = await self._use(visit, target, work, deadline)
         return found and {path: said(map(words_of, report.items)) for path, report in found.reports.items()}
 
-    async def look(
-        self, client: ClientSession, workspace: Workspace, target: SearchedRoot, path: AbsPath, deadline: float
-    ) -> None:
+    async def look(self, visit: Visit, target: SearchedRoot, path: AbsPath, deadline: float) -> None:
         """Learn what the server of a root says of its project now: the next change is compared with it.
 
         Again, too, when anything was changed since it was last asked: after a branch switch and back nobody knows
@@ -151,7 +146,7 @@ class ProjectReports:
                     ledger.account_world = world
             return None
 
-        await self._use(client, workspace, target, work, deadline)
+        await self._use(visit, target, work, deadline)
 
     def judged(self, target: SearchedRoot, verdicts: Iterable[FileVerdict], *, edited: Iterable[AbsPath]) -> None:
         """These files were checked, or are looked after by whoever edited them: nothing is owed of them."""
@@ -229,8 +224,7 @@ class ProjectReports:
 
     async def _use(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         target: SearchedRoot,
         work: Callable[[Session], Awaitable[ProjectChange | None]],
         deadline: float,
@@ -238,9 +232,9 @@ class ProjectReports:
         candidate = target.servers[0]
         if len(target.servers) > 1 or candidate.spec.scope.kind not in LED:
             return None
-        server, left = self._access.server(workspace, candidate), max(0.0, deadline - current_time())
+        server, left = self._access.server(visit.workspace, candidate), max(0.0, deadline - current_time())
         try:
-            return await self._access.use_server(server, client.id, work, seconds=left)
+            return await self._access.use_server(server, visit.client.id, work, seconds=left)
         except (Failure, Malformed):
             # The candidates are checked instead, and what is wrong is said there.
             return None

@@ -25,7 +25,7 @@ from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import GRACE_SECONDS, Access, ChosenServer
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -66,16 +66,15 @@ class ProposalRunner:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def run(
-        self, client: ClientSession, workspace: Workspace, files: ProposedFiles, time: ProposalTime
-    ) -> tuple[FileVerdict, ...]:
+    async def run(self, visit: Visit, files: ProposedFiles, time: ProposalTime) -> tuple[FileVerdict, ...]:
         """The verdict on every file, the proposed ones first; failures of servers are in it."""
+        workspace = visit.workspace
         texts = {**files.others, **files.proposed}
         choices = {path: workspace.servers_for(path, text.partition("\n")[0]) for path, text in texts.items()}
         outcomes: dict[tuple[AbsPath, str], Outcome] = {}
 
         async def one(share: _Share) -> None:
-            for path, outcome in (await self._ask(client, share, time)).items():
+            for path, outcome in (await self._ask(visit.client, share, time)).items():
                 outcomes[path, share.server.candidate.spec.id] = outcome
 
         async with owned_tasks() as tasks:

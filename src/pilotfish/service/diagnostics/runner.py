@@ -23,7 +23,7 @@ from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Given, refuse_binary, text_to_send
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks, side_by_side
 
@@ -125,8 +125,7 @@ class CheckRunner:
 
     async def run(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         paths: Sequence[str],
         *,
         given: Mapping[str, Given] | None = None,
@@ -142,6 +141,7 @@ class CheckRunner:
 
         Raises `Unavailable` after `"lsp": false`.
         """
+        workspace = visit.workspace
         workspace.require_enabled()
         files: dict[AbsPath, FileToSend] = {}
         refused: dict[AbsPath, FileVerdict] = {}
@@ -156,14 +156,13 @@ class CheckRunner:
 
         async def one(file: FileToSend) -> FileVerdict:
             wish = _Wish(patience or Patience(), anew, with_hints)
-            return await self._file(client, workspace, file, wish)
+            return await self._file(visit, file, wish)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
     async def run_until_certain(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         paths: Sequence[str],
         patience: Patience,
         *,
@@ -172,12 +171,12 @@ class CheckRunner:
         """The same, once more where others were changed: of a file that is open already, some servers say nothing then
         when nothing is new, and after a pause that is only assumed."""
         started = current_time()
-        verdicts = await self.run(client, workspace, paths, patience=patience, anew=anew)
+        verdicts = await self.run(visit, paths, patience=patience, anew=anew)
         doubtful = [verdict.path for verdict in verdicts if verdict.is_unsignalled]
         if not doubtful:
             return verdicts
         left = patience.without(current_time() - started)
-        again = await self.run(client, workspace, doubtful, patience=left, anew=True)
+        again = await self.run(visit, doubtful, patience=left, anew=True)
         # What is assumed is better than no verdict.
         certain = {one.path: one for one in again if one.answered}
         return tuple({**{one.path: one for one in verdicts}, **certain}.values())
@@ -259,14 +258,15 @@ class CheckRunner:
         refuse_binary(real, given.text)
         return FileToSend(real, "", text_to_send(real, given.text), order=given.order, given=given)
 
-    async def _file(self, client: ClientSession, workspace: Workspace, file: FileToSend, wish: _Wish) -> FileVerdict:
+    async def _file(self, visit: Visit, file: FileToSend, wish: _Wish) -> FileVerdict:
+        workspace = visit.workspace
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
 
         async def one(candidate: Candidate) -> Outcome:
             if blocked := workspace.blockage(candidate.spec, file.path):
                 return no_verdict(candidate.spec.id, blocked, 0.0)
             named = replace(file, language_id=candidate.language_id)
-            return await self._on(client, workspace, candidate, named, wish)
+            return await self._on(visit, candidate, named, wish)
 
         ordered = await side_by_side(one, choice.servers)
         absent = (*([choice.missing] if choice.missing else []), *choice.withheld)
@@ -277,12 +277,12 @@ class CheckRunner:
 
     async def _on(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         candidate: Candidate,
         file: FileToSend,
         wish: _Wish,
     ) -> Outcome:
+        workspace = visit.workspace
         started = current_time()
         server = self._access.server(workspace, candidate)
         key = server.recipe.key
@@ -307,7 +307,7 @@ class CheckRunner:
             return replace(outcome, incarnation=session.started_at)
 
         try:
-            outcome = await self._access.use_server(server, client.id, work, seconds=seconds, grace=GRACE_SECONDS)
+            outcome = await self._access.use_server(server, visit.client.id, work, seconds=seconds, grace=GRACE_SECONDS)
         except Failure as failure:
             outcome = no_verdict(candidate.spec.id, failure, current_time() - started)
         if not outcome.is_late or seconds >= timing.first_touch_timeout_ms / 1000:

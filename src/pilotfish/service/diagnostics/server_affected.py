@@ -18,8 +18,7 @@ from pilotfish.service.diagnostics.affected import Affected, EditedText
 from pilotfish.service.diagnostics.on_demand import TRIES, ask_about
 from pilotfish.service.diagnostics.searched_roots import SearchedRoot
 from pilotfish.service.use_server import Access
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 WALK_MS = 1_500
@@ -59,8 +58,7 @@ class ServerAffected:
 
     async def of_edits(
         self,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         target: SearchedRoot,
         edits: Sequence[EditedText],
         candidates: Sequence[AbsPath],
@@ -92,8 +90,8 @@ class ServerAffected:
             return None
 
         try:
-            server = self._access.server(workspace, target.servers[0])
-            return await self._access.use_server(server, client.id, work, seconds=seconds)
+            server = self._access.server(visit.workspace, target.servers[0])
+            return await self._access.use_server(server, visit.client.id, work, seconds=seconds)
         except (Failure, Malformed):
             # The plugin is not loaded, no project has the file, or it is not known what was before.
             return None

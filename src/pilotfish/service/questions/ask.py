@@ -52,7 +52,7 @@ from pilotfish.service.questions.project_requests import symbols_of_projects
 from pilotfish.service.questions.subject import Subject, SubjectFinder
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import side_by_side
 
@@ -84,25 +84,26 @@ class QuestionRunner:
         self.components = Components(access.texts, files, self.answer)
         self._enclosing = EnclosingSymbols(access.texts)
 
-    async def answer(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
+    async def answer(self, question: Question, visit: Visit) -> Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
+        workspace = visit.workspace
         started = current_time()
         workspace.require_enabled()
         row = ROWS[question.operation]
-        subject = await self.subjects.find(question, client, workspace)
+        subject = await self.subjects.find(question, visit)
         candidates = await self.candidates(question, subject, workspace)
-        ask = partial(self._replies, row, question, client, workspace)
+        ask = partial(self._replies, row, question, visit)
         replies = await ask(subject, candidates)
         if row.is_wide:
             name = name_asked_about(question, subject) or ""
-            components = await self.components.uses(name, subject, candidates, client, workspace)
+            components = await self.components.uses(name, subject, candidates, visit)
             replies += [Reply(OURSELVES, caveat=one) for one in components.unread]
             for use in components.uses:
                 there = await ask(use.subject, use.servers)
                 failures = [one.failure.message for one in there if one.failure is not None]
                 why = not_included(name, [use.path], " ".join(failures), workspace.root)
                 replies += [one for one in there if one.reading is not None] or [Reply(OURSELVES, caveat=why)]
-        answer = await self._answer(row, question, replies, client, workspace, started)
+        answer = await self._answer(row, question, replies, visit, started)
         if question.operation is Operation.CODE_ACTIONS and subject.text is not None and answer.data:
             answer = replace(answer, data=with_ids(answer.data, subject.text.string))
         if (
@@ -148,14 +149,15 @@ class QuestionRunner:
         self,
         row: OperationRow,
         question: Question,
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         subject: Subject,
         candidates: Sequence[Candidate],
     ) -> list[Reply]:
+        workspace = visit.workspace
+
         async def one(candidate: Candidate) -> Reply:
             work = partial(self._ask, row, question, subject, workspace, candidate)
-            reply = await self._use(candidate, work, client, workspace)
+            reply = await self._use(candidate, work, visit)
             blocked = workspace.blockage(candidate.spec, subject.path or workspace.root) if reply.failure else None
             return replace(reply, failure=blocked) if blocked else reply
 
@@ -165,14 +167,13 @@ class QuestionRunner:
         self,
         candidate: Candidate,
         work: Callable[[Session], Awaitable[Reply]],
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
     ) -> Reply:
-        timing = workspace.settings(candidate.spec.id).timing
+        timing = visit.workspace.settings(candidate.spec.id).timing
         seconds = (timing.initialize_timeout_ms + timing.request_timeout_ms) / 1000
         try:
-            server = self._access.server(workspace, candidate)
-            return await self._access.use_server(server, client.id, work, seconds=seconds)
+            server = self._access.server(visit.workspace, candidate)
+            return await self._access.use_server(server, visit.client.id, work, seconds=seconds)
         except Failure as failure:
             return Reply(candidate.spec.id, failure=failure)
 
@@ -323,12 +324,12 @@ class QuestionRunner:
         row: OperationRow,
         question: Question,
         replies: Sequence[Reply],
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
         started: float,
     ) -> Answer[Any]:
+        workspace = visit.workspace
         answered = [reply for reply in replies if reply.reading is not None]
-        readings = await self._readings(question, answered, client, workspace)
+        readings = await self._readings(question, answered, visit)
         selection = selected(row, question, readings, workspace.root)
         backdrop = await self._backdrop(selection, answered, workspace)
         errors = [error_of(reply.failure) for reply in replies if reply.failure is not None]
@@ -339,7 +340,7 @@ class QuestionRunner:
         if question.operation is Operation.REFERENCES and isinstance(data, tuple):
             places = tuple(place for place in data if isinstance(place, Location))
             data = await self._enclosing.added(
-                places, backdrop.texts, workspace.root, lambda path: self.subjects.outline(path, client, workspace)
+                places, backdrop.texts, workspace.root, lambda path: self.subjects.outline(path, visit)
             )
         searched = [_judged(reply, answered, question, workspace) for reply in answered]
         effort = Effort(
@@ -359,7 +360,7 @@ class QuestionRunner:
         return answer_from(question.operation, data, effort)
 
     async def _readings(
-        self, question: Question, replies: Sequence[Reply], client: ClientSession, workspace: Workspace
+        self, question: Question, replies: Sequence[Reply], visit: Visit
     ) -> dict[str, Reading[ServerResult]]:
         """What was found, by server: it may run for several roots. Symbols of the workspace are without locals."""
         readings: dict[str, Reading[ServerResult]] = {}
@@ -374,8 +375,8 @@ class QuestionRunner:
             server: Reading(
                 await without_locals(
                     best_first(reading.found, question),
-                    workspace.root,
-                    lambda path: self.subjects.outline(path, client, workspace),
+                    visit.workspace.root,
+                    lambda path: self.subjects.outline(path, visit),
                 ),
                 reading.skipped,
             )

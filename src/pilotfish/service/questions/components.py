@@ -20,8 +20,7 @@ from pilotfish.service.diagnostics.component_imports import component_servers
 from pilotfish.service.questions.completeness import ProjectFiles, listed
 from pilotfish.service.questions.subject import MAX_PLACES, AskQuestion, Subject, require_ok
 from pilotfish.service.texts import Texts
-from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import Visit
 
 MAX_COMPONENTS = 30
 """Components that one question is asked in."""
@@ -60,10 +59,10 @@ class Components:
         name: str,
         subject: Subject,
         servers: Sequence[Candidate],
-        client: ClientSession,
-        workspace: Workspace,
+        visit: Visit,
     ) -> ComponentUses:
         """Where components mean the symbol at a place of a file, which these servers were asked about."""
+        workspace = visit.workspace
         read = {extension for one in servers for extension in one.spec.extensions}
         others = {one for spec in component_servers(workspace, read) for one in spec.files.extensions} - read
         if not name or subject.path is None or subject.position is None or not others:
@@ -71,34 +70,33 @@ class Components:
         found = sorted(await self._files.mentioning(workspace, workspace.root, name, others) or ())
         if not found:
             return ComponentUses()
-        meant = await self._meaning(subject.path, subject.position, client, workspace)
+        meant = await self._meaning(subject.path, subject.position, visit)
         uses, unread = list[ComponentUse](), dict[str, list[AbsPath]]()
         if len(found) > MAX_COMPONENTS:
             unread[f"{len(found)} components mention it"] = found[MAX_COMPONENTS:]
         for path in found[:MAX_COMPONENTS]:
             try:
-                uses += await self._use(path, name, meant, client, workspace)
+                uses += await self._use(path, name, meant, visit)
             except Failure as failure:
                 unread.setdefault(error_of(failure).message, []).append(path)
         reasons = tuple(not_included(name, paths, why, workspace.root) for why, paths in unread.items())
         return ComponentUses(tuple(uses), reasons)
 
-    async def _use(
-        self, path: AbsPath, name: str, meant: Meaning, client: ClientSession, workspace: Workspace
-    ) -> list[ComponentUse]:
+    async def _use(self, path: AbsPath, name: str, meant: Meaning, visit: Visit) -> list[ComponentUse]:
         """The first place of a component that means the symbol; raises a `Failure` where nobody can say."""
+        workspace = visit.workspace
         choice = workspace.servers_for(path)
         if not choice.servers:
             raise workspace.why_unavailable(choice.expected) if choice.expected else no_server_for(path)
         text = await self._texts.text(admit(path, workspace.boundary, Want.PLACE).path)
         for place in mentions(text, name_of(name))[:MAX_PLACES]:
-            if meant & await self._meaning(path, place, client, workspace):
+            if meant & await self._meaning(path, place, visit):
                 return [ComponentUse(path, Subject(path, text, place), choice.servers)]
         return []
 
-    async def _meaning(self, path: AbsPath, place: Position, client: ClientSession, workspace: Workspace) -> Meaning:
+    async def _meaning(self, path: AbsPath, place: Position, visit: Visit) -> Meaning:
         line, character = place.line + 1, place.character + 1
         there = Question(operation=Operation.DEFINITION, file_path=path, line=line, character=character)
-        answer = await self._ask(there, client, workspace)
+        answer = await self._ask(there, visit)
         require_ok(answer)
         return frozenset((one.path, one.line, one.character) for one in answer.data or ())

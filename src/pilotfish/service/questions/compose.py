@@ -37,7 +37,7 @@ from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
 from pilotfish.service.whole_project import certain
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.git import changed_files, committed_content, why_silent
 
@@ -59,13 +59,13 @@ class CheckFiles(Protocol):
 COMPOSED = frozenset({Operation.SOURCE, Operation.EXPLORE, Operation.IMPACT})
 
 
-class _Visit:
+class _Composition:
     """The questions that one answer is made from, and how their answers came about."""
 
-    def __init__(self, questions: QuestionRunner, client: ClientSession, workspace: Workspace) -> None:
+    def __init__(self, questions: QuestionRunner, visit: Visit) -> None:
         self._questions = questions
-        self.client = client
-        self.workspace = workspace
+        self.visit = visit
+        self.workspace = visit.workspace
         self._hits = 0
         self.caveats: dict[str, None] = {}
         self._started = current_time()
@@ -83,7 +83,7 @@ class _Visit:
         """The data of an answer about the place of a declaration."""
         line, character = declared.symbol.line, declared.symbol.character
         question = Question(operation=operation, file_path=declared.path, line=line, character=character, **more)
-        answer = await self._questions.answer(question, self.client, self.workspace)
+        answer = await self._questions.answer(question, self.visit)
         self.count(answer)
         return answer.data
 
@@ -104,44 +104,44 @@ class QuestionComposer:
         self._previews = previews
         self.symbols = SymbolsAt(questions)
 
-    async def compose(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
+    async def compose(self, question: Question, visit: Visit) -> Answer[Any]:
         """Raises a `Failure`."""
-        workspace.require_enabled()
-        visit = _Visit(self._questions, client, workspace)
+        visit.workspace.require_enabled()
+        made = _Composition(self._questions, visit)
         match question.operation:
             case Operation.SOURCE:
-                data = await self._sources(question, visit)
+                data = await self._sources(question, made)
             case Operation.EXPLORE:
-                data = await self._explored(question, visit)
+                data = await self._explored(question, made)
             case _:
-                data = await self._impact(question, visit)
-        return answer_from(question.operation, data, visit.effort())
+                data = await self._impact(question, made)
+        return answer_from(question.operation, data, made.effort())
 
-    async def _find(self, question: Question, visit: _Visit) -> DeclaredSymbol:
-        return await self.symbols.find(question, visit.client, visit.workspace)
+    async def _find(self, question: Question, made: _Composition) -> DeclaredSymbol:
+        return await self.symbols.find(question, made.visit)
 
     # --- Text --------------------------------------------------------------------------------------------------------
 
-    async def _sources(self, question: Question, visit: _Visit) -> tuple[object, ...]:
+    async def _sources(self, question: Question, made: _Composition) -> tuple[object, ...]:
         names = [name.strip() for name in _NAMES.split(question.symbol)] if question.symbol else [None]
         found: list[object] = []
         for name in names:
             try:
-                declared = await self._find(replace(question, symbol=name), visit)
+                declared = await self._find(replace(question, symbol=name), made)
             except Failure as failure:
                 if len(names) == 1:
                     raise
-                visit.caveats[failure.message] = None
+                made.caveats[failure.message] = None
                 continue
             found.append(source_of(declared.symbol, declared.text))
         if not found:
-            raise Refused(Code.NOT_FOUND, "; ".join(visit.caveats))
+            raise Refused(Code.NOT_FOUND, "; ".join(made.caveats))
         return tuple(found)
 
-    async def _explored(self, question: Question, visit: _Visit) -> Exploration:
-        declared = await self._find(question, visit)
-        hover = await visit.ask_at(declared, Operation.HOVER)
-        places = await visit.uses(declared)
+    async def _explored(self, question: Question, made: _Composition) -> Exploration:
+        declared = await self._find(question, made)
+        hover = await made.ask_at(declared, Operation.HOVER)
+        places = await made.uses(declared)
         return Exploration(
             symbol=source_of(declared.symbol, declared.text),
             contents=hover.contents if isinstance(hover, Hover) else (),
@@ -151,30 +151,30 @@ class QuestionComposer:
 
     # --- Impact ------------------------------------------------------------------------------------------------------
 
-    async def _impact(self, question: Question, visit: _Visit) -> Impact:
+    async def _impact(self, question: Question, made: _Composition) -> Impact:
         if question.symbol is not None or question.file_path is not None:
-            found = await self._impact_of([await self._find(question, visit)], {}, frozenset(), visit)
+            found = await self._impact_of([await self._find(question, made)], {}, frozenset(), made)
             return replace(found, named=True)
-        edited = await anyio.to_thread.run_sync(_edited, visit.workspace)
+        edited = await anyio.to_thread.run_sync(_edited, made.workspace)
         declared, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
         for path, before in edited.items():
-            found, gone = await self._changed_symbols(path, before, visit)
+            found, gone = await self._changed_symbols(path, before, made)
             removed |= gone
             declared += found
             if not found:
                 unlisted[path] = None
         if len(declared) > MAX_CHANGED_SYMBOLS:
-            visit.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
-        found = await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), visit)
-        return await self._introduced(found, edited, visit) if found.broken else found
+            made.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
+        found = await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made)
+        return await self._introduced(found, edited, made) if found.broken else found
 
-    async def _introduced(self, found: Impact, before: Mapping[AbsPath, str], visit: _Visit) -> Impact:
+    async def _introduced(self, found: Impact, before: Mapping[AbsPath, str], made: _Composition) -> Impact:
         """Without the errors that the files have, too, if the changed ones are as they were committed."""
-        workspace = visit.workspace
+        workspace = made.workspace
         paths = [os.path.join(workspace.root, path) for path in found.broken]
         texts = {str(path): text for path, text in before.items()}
         try:
-            was = await self._previews.run(visit.client, workspace, paths, texts, certain(workspace))
+            was = await self._previews.run(made.visit, paths, texts, certain(workspace))
         except Failure:
             return replace(found, possibly_older=True)
         # What would be gone with the old texts came with the new ones.
@@ -193,12 +193,12 @@ class QuestionComposer:
         return replace(found, broken=kept, older=older, possibly_older=bool(kept.keys() - gone.keys()))
 
     async def _changed_symbols(
-        self, path: AbsPath, before: str, visit: _Visit
+        self, path: AbsPath, before: str, made: _Composition
     ) -> tuple[list[DeclaredSymbol], set[str]]:
         """The symbols of a file that hold changed lines, and the names that it defines no more."""
         try:
             text = await self._questions.text(path)
-            outline = await self._questions.subjects.outline(path, visit.client, visit.workspace)
+            outline = await self._questions.subjects.outline(path, made.visit)
         except Failure:
             return [], set()
         chosen = innermost(outline, changed_lines(before, text.string))
@@ -210,12 +210,12 @@ class QuestionComposer:
         declared: Sequence[DeclaredSymbol],
         unlisted: Mapping[AbsPath, None],
         removed: frozenset[str],
-        visit: _Visit,
+        made: _Composition,
     ) -> Impact:
-        workspace, changed = visit.workspace, list[UsedSymbol]()
+        workspace, changed = made.workspace, list[UsedSymbol]()
         touched = dict[str, None].fromkeys([*(one.path for one in declared), *unlisted])
         for one in declared:
-            places = await visit.uses(one)
+            places = await made.uses(one)
             touched |= dict.fromkeys(os.path.join(workspace.root, place.path) for place in places if not place.external)
             changed.append(UsedSymbol(symbol=one.symbol, uses=grouped(places), total=len(places)))
         for name in sorted(removed):
@@ -224,15 +224,15 @@ class QuestionComposer:
         served = [path for path in touched if workspace.servers_for(AbsPath(path)).servers]
         broken: dict[str, tuple[Diagnostic, ...]] = {}
         if served:
-            answer = await self._check(visit.client, served[:MAX_CHECKED], workspace=workspace)
-            visit.count(answer)
+            answer = await self._check(made.visit.client, served[:MAX_CHECKED], workspace=workspace)
+            made.count(answer)
             broken = {
                 path: errors
                 for path, found in (answer.data or {}).items()
                 if (errors := tuple(one for one in found if one.severity == "error"))
             }
         if len(served) > MAX_CHECKED:
-            visit.caveats[f"{MAX_CHECKED} of {len(served)} files were checked"] = None
+            made.caveats[f"{MAX_CHECKED} of {len(served)} files were checked"] = None
         files = tuple(shown_path(path, workspace.root) for path in unlisted)
         return Impact(changed=tuple(changed), broken=broken, checked=len(served[:MAX_CHECKED]), files=files)
 

@@ -44,7 +44,7 @@ from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.questions.main_servers import is_code
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import files_below
 
@@ -78,18 +78,18 @@ class SubjectFinder:
         self._files = files
         self._ask = ask
 
-    async def find(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
+    async def find(self, question: Question, visit: Visit) -> Subject:
         item = question.call_hierarchy_item or question.type_hierarchy_item
         if item is not None:
             path = path_of(item.uri)
-            return Subject() if path is None else await self._file(path, workspace)
+            return Subject() if path is None else await self._file(path, visit.workspace)
         if question.file_path is None:
             if question.symbol is None:
                 return Subject()
-            return _at_name(question, await self._named_anywhere(question, client, workspace))
-        subject = await self._file(question.file_path, workspace)
+            return _at_name(question, await self._named_anywhere(question, visit))
+        subject = await self._file(question.file_path, visit.workspace)
         if question.symbol is not None:
-            return _at_name(question, await self._named(question, subject, client, workspace))
+            return _at_name(question, await self._named(question, subject, visit))
         if question.line is None or subject.text is None:
             return subject
         if question.character is None and not ROWS[question.operation].takes_place:
@@ -109,33 +109,31 @@ class SubjectFinder:
             text = await self._texts.text(admitted.path)
         return Subject(admitted.path, text)
 
-    async def _named(
-        self, question: Question, subject: Subject, client: ClientSession, workspace: Workspace
-    ) -> Subject:
+    async def _named(self, question: Question, subject: Subject, visit: Visit) -> Subject:
         """A symbol of one file: on the line that was named, as the file declares it, as it uses it, or anywhere."""
         name, path = name_of(question.symbol or ""), question.file_path or ""
-        symbols = await self.outline(path, client, workspace, name)
+        symbols = await self.outline(path, visit, name)
         if question.line is not None and subject.text is not None:
             finding = located_on_line(name, subject.text, path, question.line, symbols)
             if isinstance(finding, Ambiguous) and question.character is not None:
                 finding = at_character(finding, question.character)
             if isinstance(finding, LocatedSymbol):
                 return replace(subject, position=finding.position)
-        declared = located(name, [*symbols, *_members(subject, name, symbols, workspace)])
+        declared = located(name, [*symbols, *_members(subject, name, symbols, visit.workspace)])
         if isinstance(declared, LocatedSymbol):
             return replace(subject, position=declared.position, declared=declared.location)
         if isinstance(declared, Ambiguous):
-            same = await self._same(declared, client, workspace)
+            same = await self._same(declared, visit)
             return replace(subject, position=same.position, also=_others(declared, same))
-        used = await self._used(name, subject, client, workspace)
+        used = await self._used(name, subject, visit)
         if used is not None:
             return used
         try:
-            return await self._named_anywhere(question, client, workspace)
+            return await self._named_anywhere(question, visit)
         except Failure as elsewhere:
             raise refusal(declared) if declared.nearest else elsewhere from None
 
-    async def _used(self, name: Name, subject: Subject, client: ClientSession, workspace: Workspace) -> Subject | None:
+    async def _used(self, name: Name, subject: Subject, visit: Visit) -> Subject | None:
         """The first place of a file that mentions the name and means something: no comment, no string.
 
         Where servers do not say of all that they mean nothing, the first place at all.
@@ -145,45 +143,46 @@ class SubjectFinder:
         for place in places:
             line, character = place.line + 1, place.character + 1
             there = Question(operation=Operation.DEFINITION, file_path=subject.path, line=line, character=character)
-            answer = await self._ask(there, client, workspace)
+            answer = await self._ask(there, visit)
             if answer.data:
                 return replace(subject, position=place)
             certain = certain and answer.meta.state is State.FRESH
         return replace(subject, position=places[0]) if places and not certain else None
 
-    async def _named_anywhere(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
+    async def _named_anywhere(self, question: Question, visit: Visit) -> Subject:
         """A symbol of the workspace, wherever it is declared; else where it is used first."""
+        workspace = visit.workspace
         name = name_of(question.symbol or "")
         everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1], kinds=ALL, limit=MAX_LIMIT)
-        inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
+        inside = [one for one in await self._symbols(everywhere, visit) if not one.external]
         finding = located(name, inside)
         if isinstance(finding, UnknownSymbol):
             mentioning = await self._mentioning(name, workspace)
-            outlines = [await self.outline(path, client, workspace) for path in mentioning]
+            outlines = [await self.outline(path, visit) for path in mentioning]
             declared = located(name, [symbol for outline in outlines for symbol in outline])
             if not isinstance(declared, UnknownSymbol):
                 finding = declared
-            elif used := await self._used_anywhere(name, mentioning, client, workspace):
+            elif used := await self._used_anywhere(name, mentioning, visit):
                 return used
             else:
                 near = replace(everywhere, query=name.parts[-1][: max(2, len(name.parts[-1]) // 2)])
-                finding = located(name, await self._symbols(near, client, workspace))
+                finding = located(name, await self._symbols(near, visit))
         if isinstance(finding, UnknownSymbol):
             raise await self._why_unknown(name, workspace) or refusal(finding)
         also = tuple[Position, ...]()
         if isinstance(finding, Ambiguous):
-            same = await self._same(finding, client, workspace)
+            same = await self._same(finding, visit)
             finding, also = same, _others(finding, same)
         subject = await self._file(finding.location.path, workspace)
         return replace(subject, position=finding.position, declared=finding.location, also=also)
 
-    async def _same(self, finding: Ambiguous, client: ClientSession, workspace: Workspace) -> LocatedSymbol:
+    async def _same(self, finding: Ambiguous, visit: Visit) -> LocatedSymbol:
         """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""
         places: list[tuple[Location, frozenset[tuple[str, int]]]] = []
         for one in finding.candidates[:MAX_CANDIDATES]:
             at = one.location
             there = Question(operation=Operation.DEFINITION, file_path=at.path, line=at.line, character=at.character)
-            answer = await self._ask(there, client, workspace)
+            answer = await self._ask(there, visit)
             found = frozenset((place.path, place.line) for place in answer.data or ())
             places.append((at, found or frozenset({(at.path, at.line)})))
         common = frozenset[tuple[str, int]].intersection(*(found for _, found in places))
@@ -191,11 +190,9 @@ class SubjectFinder:
             raise refusal(finding)
         return LocatedSymbol(next((at for at, _ in places if (at.path, at.line) in common), places[0][0]))
 
-    async def _used_anywhere(
-        self, name: Name, paths: Sequence[AbsPath], client: ClientSession, workspace: Workspace
-    ) -> Subject | None:
+    async def _used_anywhere(self, name: Name, paths: Sequence[AbsPath], visit: Visit) -> Subject | None:
         for path in paths[:MAX_PLACES]:
-            used = await self._used(name, await self._file(path, workspace), client, workspace)
+            used = await self._used(name, await self._file(path, visit.workspace), visit)
             if used is not None:
                 return used
         return None
@@ -213,18 +210,16 @@ class SubjectFinder:
         served = sorted(path for path in found if is_code(path, workspace))
         return sorted(served, key=lambda path: word.lower() not in os.path.basename(path).lower())[:MAX_OUTLINES]
 
-    async def outline(
-        self, path: str, client: ClientSession, workspace: Workspace, name: Name | None = None
-    ) -> Sequence[Symbol]:
+    async def outline(self, path: str, visit: Visit, name: Name | None = None) -> Sequence[Symbol]:
         """All that stands in a file, locals too; raises a `Failure`, which says how to search for the name."""
         word = None if name is None else name.parts[-1]
         everything = Question(
             operation=Operation.DOCUMENT_SYMBOL, file_path=path, kinds=ALL, limit=MAX_LIMIT, query=word
         )
-        return await self._symbols(everything, client, workspace)
+        return await self._symbols(everything, visit)
 
-    async def _symbols(self, question: Question, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
-        answer = await self._ask(question, client, workspace)
+    async def _symbols(self, question: Question, visit: Visit) -> Sequence[Symbol]:
+        answer = await self._ask(question, visit)
         if question.file_path is None and {error.code for error in answer.errors} == {Code.UNSUPPORTED}:
             # The outlines of files that mention the name may have it.
             return ()

@@ -33,7 +33,7 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.source_files import files_below
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import a_few_at_once
 
 AT_ONCE = 4
 """Files under way at a server."""
@@ -194,19 +194,15 @@ class PatchChecks:
         run.is_complete = run.is_complete and found.complete
         return found.files
 
-    async def check(self, run: "_Run", paths: Collection[AbsPath], *, others: bool) -> list[FileVerdict]:
+    async def check(self, run: "_Run", paths: Sequence[AbsPath], *, others: bool) -> list[FileVerdict]:
         """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
         found = list[FileVerdict]()
-        waiting = iter(paths)
         check = partial(self._runner.run, run.visit, patience=PATIENCE, anew=others, with_hints=run.with_hints)
 
-        async def work() -> None:
-            for path in waiting:
-                found.extend(await check([path]))
+        async def one(path: AbsPath) -> None:
+            found.extend(await check([path]))
 
-        async with owned_tasks() as tasks:
-            for _ in range(min(AT_ONCE, len(paths))):
-                tasks.start_soon(work)
+        await a_few_at_once(one, paths, AT_ONCE)
         return found
 
     async def files_like(self, paths: Sequence[AbsPath], workspace: Workspace, seconds: float) -> list[AbsPath]:

@@ -33,7 +33,7 @@ from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure
-from pilotfish.feedback.delta import CheckedText, Comparison, delta
+from pilotfish.feedback.delta import Comparison, delta
 from pilotfish.feedback.select import findings
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
@@ -303,9 +303,7 @@ class Service:
         found = dict[AbsPath, Comparison]()
         for verdict in verdicts:
             if verdict.refused is None:
-                found[verdict.path] = delta(
-                    self.states.previous(verdict), CheckedText(verdict.text, verdict.diagnostics)
-                )
+                found[verdict.path] = delta(self.states.previous(verdict), verdict.checked)
         return found
 
     async def ask(
@@ -346,10 +344,10 @@ class Service:
     async def _diagnostics(self, question: Question, visit: Visit, done: Done) -> DiagnosticsAnswer:
         """Of a file, a folder, or without either the project."""
         if question.file_path is None:
-            return await self.check_project(visit, done)
+            return await self.check_project(visit.client, visit.workspace, done)
         folder = admit(question.file_path, visit.workspace.boundary, Want.PLACE).path
         if question.text is None and os.path.isdir(folder):  # noqa: ASYNC240 -- `admit` has just looked at it
-            return await self.check_project(visit, done, folder=folder)
+            return await self.check_project(visit.client, visit.workspace, done, folder=folder)
         texts = None if question.text is None else {question.file_path: question.text}
         return await self.check(visit.client, (question.file_path,), texts=texts, workspace=visit.workspace)
 

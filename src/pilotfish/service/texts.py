@@ -68,6 +68,13 @@ class Texts:
         """Its text with an index of its lines; raises as `current` does."""
         return (await self._current(path)).text
 
+    async def readable(self, path: AbsPath) -> str | None:
+        """Its text; None where there is no file, or none that can be read as text."""
+        try:
+            return (await self._current(path)).file.text
+        except Refused:
+            return None
+
     async def unchanged(self, path: AbsPath) -> Text | None:
         """Its text if that is kept and `stat` says that the file is the same."""
         kept = await self._unchanged(path)
@@ -88,11 +95,7 @@ class Texts:
     async def given(self, path: AbsPath, text: str, order: float) -> Given:
         """A text that a caller gives now, with what is on disk beside it."""
         at = self._clock.wall()
-        try:
-            on_disk = (await self._current(path)).file.text
-        except Refused:
-            on_disk = None
-        return Given(text, at, on_disk, order)
+        return Given(text, at, await self.readable(path), order)
 
     @staticmethod
     def was_written_since(given: Given, file: FileText) -> bool:

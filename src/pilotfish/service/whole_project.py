@@ -36,7 +36,7 @@ from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import Skipped, files_below
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import a_few_at_once
 
 PROJECT_SECONDS = 45.0
 """For one check of a project that a model asks for: many clients of MCP give a call a minute."""
@@ -89,17 +89,12 @@ class WholeProject:
             heard(chosen)
             for path, verdict in standing.items():
                 done(path, verdict)
-            left = [path for path in chosen.files if path not in standing]
-            waiting = iter(left)
 
-            async def work() -> None:
-                for path in waiting:
-                    for verdict in await self._picture.check(visit, [path], patience):
-                        done(path, verdict)
+            async def one(path: str) -> None:
+                for verdict in await self._picture.check(visit, [path], patience):
+                    done(path, verdict)
 
-            async with owned_tasks() as tasks:
-                for _ in left[:AT_ONCE]:
-                    tasks.start_soon(work)
+            await a_few_at_once(one, [path for path in chosen.files if path not in standing], AT_ONCE)
         took, late, skips = milliseconds_since(started), limit.cancelled_caught, request.skip_missing
         return merged(chosen, answers, visit.workspace.root, duration_ms=took, skip_missing=skips, timed_out=late)
 

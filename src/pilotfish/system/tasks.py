@@ -52,6 +52,19 @@ async def side_by_side(work: Callable[[K], Awaitable[V]], items: Sequence[K]) ->
     return [results[number] for number in range(len(items))]
 
 
+async def a_few_at_once(work: Callable[[K], Awaitable[None]], items: Sequence[K], most: int) -> None:
+    """Do `work` for each item in their order, at most so many at a time."""
+    waiting = iter(items)
+
+    async def one_after_the_other() -> None:
+        for item in waiting:
+            await work(item)
+
+    async with owned_tasks() as tasks:
+        for _ in items[:most]:
+            tasks.start_soon(one_after_the_other)
+
+
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):

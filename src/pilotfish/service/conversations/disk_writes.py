@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 import anyio.lowlevel
 import anyio.to_thread
 
-from pilotfish.errors import Refused
 from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.record import ConversationRecord
@@ -94,7 +93,4 @@ class DiskWrites:
 
     async def _text(self, path: AbsPath) -> str:
         """Empty where there is no file, or none that can be read."""
-        try:
-            return (await self._texts.current(path)).text
-        except Refused:
-            return ""
+        return await self._texts.readable(path) or ""

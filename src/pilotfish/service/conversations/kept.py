@@ -4,22 +4,18 @@ A daemon may be stopped, replaced or killed in the middle of a turn, and forgets
 what was promised by then must still be told. Kept for each workspace are its last conversations, as far as they fit.
 """
 
-import logging
 from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
 
-from pilotfish.errors import Failure
 from pilotfish.feedback.conversation import Conversation
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.record import ConversationRecord
-from pilotfish.service.recent import Recent
+from pilotfish.service.recent import Remembered
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.git_state import GitState
 from pilotfish.system.ports import Memory
-
-logger = logging.getLogger(__name__)
 
 KIND = "conversations"
 
@@ -48,13 +44,14 @@ class KeptConversations:
     def __init__(self, memory: Memory | None, wall: Callable[[], float]) -> None:
         self._memory = memory
         self._wall = wall
-        self._known: Recent[AbsPath, dict[str, msgspec.Raw]] = Recent(MAX_WORKSPACES)
+        kind = dict[str, msgspec.Raw]
+        self._known = Remembered(memory, KIND, kind, kind, MAX_WORKSPACES)
         """By workspace and conversation, the last one at the end."""
 
     def restore(self, record: ConversationRecord) -> None:
         """Give a record what is kept of its conversation. Only one that has a name is known again."""
         name = _name(record.client)
-        found = None if name is None else self._all(record.client.root).get(name)
+        found = None if name is None else self._known.get(record.client.root).get(name)
         try:
             kept = None if found is None else msgspec.json.decode(found, type=_Kept)
         except msgspec.MsgspecError:
@@ -70,7 +67,7 @@ class KeptConversations:
         name, state = _name(record.client), record.state
         if name is None or self._memory is None:
             return
-        known = self._all(record.client.root)
+        known = self._known.get(record.client.root)
         has_something = state.changed or state.introduced or state.debts or state.gone or record.held
         if not has_something and name not in known:
             return
@@ -86,29 +83,14 @@ class KeptConversations:
 
     def forget(self, client: ClientSession) -> None:
         """It has ended for good."""
-        name, known = _name(client), self._all(client.root)
+        name, known = _name(client), self._known.get(client.root)
         if name is not None and known.pop(name, None) is not None:
             self._put(client.root, known)
-
-    def _all(self, root: AbsPath) -> dict[str, msgspec.Raw]:
-        known = self._known.get(root)
-        if known is None:
-            try:
-                said = None if self._memory is None else self._memory.get(KIND, root)
-                known = {} if said is None else msgspec.json.decode(said, type=dict[str, msgspec.Raw])
-            except (Failure, msgspec.MsgspecError):
-                known = {}
-            self._known.put(root, known)
-        return known
 
     def _put(self, root: AbsPath, known: dict[str, msgspec.Raw]) -> None:
         while known and sum(len(bytes(one)) for one in known.values()) > MAX_BYTES:
             del known[next(iter(known))]
-        try:
-            if self._memory is not None:
-                self._memory.put(KIND, root, msgspec.json.encode(known))
-        except Failure as error:
-            logger.debug("conversation not written: %s", error)
+        self._known.put(root, known)
 
 
 def _name(client: ClientSession) -> str | None:

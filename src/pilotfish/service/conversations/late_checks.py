@@ -13,7 +13,7 @@ from pilotfish.errors import Failure
 from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
 from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
-from pilotfish.service.conversations.news import checked_text, scope_of, without_told
+from pilotfish.service.conversations.news import scope_of, without_told
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.findings import BrokenFiles
@@ -129,7 +129,7 @@ class LateChecks:
             elif judged is None or verdict is None or not verdict.is_final:
                 state.settle(path, Fate.NO_VERDICT)
             else:
-                now, change = checked_text(verdict), judged.changes[path]
+                now, change = verdict.checked, judged.changes[path]
                 found = untold(now, change, debt.heard)
                 if found:
                     certain = isinstance(change, Delta)
@@ -148,4 +148,4 @@ class LateChecks:
                 state.found(verdict.path, found, call=call, edited=False)
             elif change is not None and verdict.path in state.introduced:
                 # Nothing is to be told of it, and what is left there may have gone.
-                state.judged(verdict.path, checked_text(verdict), change, edited=False)
+                state.judged(verdict.path, verdict.checked, change, edited=False)

@@ -78,7 +78,7 @@ def scope_of(
 
 def without_told(state: Conversation, judged: Judged) -> Judged:
     """What is news of it to the conversation."""
-    now = {one.path: checked_text(one) for one in judged.verdicts if one.refused is None}
+    now = {one.path: one.checked for one in judged.verdicts if one.refused is None}
 
     def news(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, Comparison]:
         return {path: state.without_told(path, now[path], one) if path in now else one for path, one in changes.items()}
@@ -97,12 +97,12 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
         elif path in judged.uncompared:
             state.owe(path, judged.before.get(path), call=call)
         elif verdict.is_final:
-            state.judged(path, checked_text(verdict), judged.changes[path], edited=True)
+            state.judged(path, verdict.checked, judged.changes[path], edited=True)
             state.settle(path, Fate.JUDGED)
             if missing:
                 state.owe_others(path, judged.first.get(path), call=call)
         elif verdict.is_late:
-            heard = checked_text(verdict) if verdict.answered else None
+            heard = verdict.checked if verdict.answered else None
             state.owe(path, judged.before.get(path), call=call, heard=heard)
         else:
             state.settle(path, Fate.NO_VERDICT)
@@ -114,7 +114,7 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     _owe_settings(state, judged, call)
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
-            state.judged(verdict.path, checked_text(verdict), judged.others.changes[verdict.path], edited=False)
+            state.judged(verdict.path, verdict.checked, judged.others.changes[verdict.path], edited=False)
     for path in compared(judged.others.changes):
         state.settle(path, Fate.JUDGED)
 
@@ -179,7 +179,7 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
         if verdict.refused is not None:
             state.settle(path, Fate.OVER)
         elif verdict.is_final:
-            now = checked_text(verdict)
+            now = verdict.checked
             there = still_there(debt.found, now)
             found = [one for one in there if one.severity in severities]
             state.settle(path, Fate.TOLD if found else Fate.OVER)
@@ -208,10 +208,10 @@ def what_is_left(
     for path, verdict in now.items():
         if path in late:
             # Found in the background, and no event came that would have told it.
-            there = still_there(late[path], checked_text(verdict))
-            state.judged(path, checked_text(verdict), Delta(there, (), ()), edited=False)
-        found = state.remaining(path, checked_text(verdict), wanted)
-        state.judged(path, checked_text(verdict), Delta((), (), ()), edited=False)
+            there = still_there(late[path], verdict.checked)
+            state.judged(path, verdict.checked, Delta(there, (), ()), edited=False)
+        found = state.remaining(path, verdict.checked, wanted)
+        state.judged(path, verdict.checked, Delta((), (), ()), edited=False)
         if path in state.standing(Standing.LATE):
             # What is pending by now could not be judged in time, and is owed.
             state.settle(path, Fate.TOLD if found else Fate.OVER)
@@ -265,10 +265,6 @@ def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> 
             found = CheckedText(verdict.text, introduced[verdict.path])
             edited = verdict.path in news.written.changes
             state.found(verdict.path, found, call=state.calls, edited=edited)
-
-
-def checked_text(verdict: FileVerdict) -> CheckedText:
-    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def cut_off(workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:

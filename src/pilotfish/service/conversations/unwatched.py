@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 
 import anyio.to_thread
 
-from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.record import ConversationRecord
@@ -81,10 +80,8 @@ class UnwatchedChanges:
 
     async def _text(self, path: AbsPath) -> str | None:
         """Empty where there is no file, None where it cannot be read: it is binary, or too large."""
-        try:
-            return (await self._texts.current(path)).text
-        except Refused:
-            return None if _is_there(path) else ""
+        text = await self._texts.readable(path)
+        return "" if text is None and not _is_there(path) else text
 
 
 async def _differing(workspace: Workspace) -> tuple[tuple[AbsPath, ...], tuple[AbsPath, ...]]:

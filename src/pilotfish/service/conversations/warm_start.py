@@ -4,25 +4,20 @@ Of each server that a workspace used last, the file is remembered that it was us
 workspace that was never used, a file of the language that has most files stands for it, and one of its components.
 """
 
-import logging
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import anyio.to_thread
-import msgspec
 
-from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.component_imports import component_servers
 from pilotfish.service.diagnostics.runner import FileVerdict
-from pilotfish.service.recent import Recent
+from pilotfish.service.recent import Remembered
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.ports import Memory
 from pilotfish.system.source_files import files_below
-
-logger = logging.getLogger(__name__)
 
 KIND = "last used"
 
@@ -37,52 +32,30 @@ MAX_LISTED = 5_000
 
 class WarmStart:
     def __init__(self, memory: Memory | None) -> None:
-        self._memory = memory
-        self._known: Recent[AbsPath, dict[str, AbsPath]] = Recent(MAX_WORKSPACES)
+        self._known = Remembered(memory, KIND, dict[str, AbsPath], dict[str, AbsPath], MAX_WORKSPACES)
 
     def used(self, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> None:
         """These files were judged: remember servers that were not used here before."""
-        known = self._files(workspace.root)
+        known = self._known.get(workspace.root)
         news = {
             outcome.server: verdict.path
             for verdict in verdicts
             for outcome in verdict.outcomes
             if outcome.diagnostics is not None and not _is_there(known.get(outcome.server))
         }
-        if not news:
-            return
-        merged = {**{server: path for server, path in known.items() if server not in news}, **news}
-        kept = dict(list(merged.items())[-MAX_SERVERS:])
-        self._known.put(workspace.root, kept)
-        try:
-            if self._memory is not None:
-                self._memory.put(KIND, workspace.root, msgspec.json.encode(kept))
-        except (Failure, UnicodeEncodeError) as error:
-            logger.debug("last used servers not written: %s", error)
+        if news:
+            merged = {**{server: path for server, path in known.items() if server not in news}, **news}
+            self._known.put(workspace.root, dict(list(merged.items())[-MAX_SERVERS:]))
 
     async def files(self, workspace: Workspace) -> tuple[AbsPath, ...]:
         """One file for each server that is worth starting now."""
         if not workspace.config.start_ahead:
             return ()
-        known = [path for path in self._files(workspace.root).values() if _is_there(path) and workspace.serves(path)]
+        found = self._known.get(workspace.root).values()
+        known = [path for path in found if _is_there(path) and workspace.serves(path)]
         if not known:
             known = await anyio.to_thread.run_sync(_main_files, workspace)
         return tuple(dict.fromkeys(known))
-
-    def _files(self, root: AbsPath) -> Mapping[str, AbsPath]:
-        known = self._known.get(root)
-        if known is None:
-            known = self._read(root)
-            self._known.put(root, known)
-        return known
-
-    def _read(self, root: AbsPath) -> dict[str, AbsPath]:
-        try:
-            said = self._memory.get(KIND, root) if self._memory is not None else None
-            return {} if said is None else msgspec.json.decode(said, type=dict[str, AbsPath])
-        except (Failure, msgspec.MsgspecError):
-            # Unreadable, or written by another version: it is remembered again with the next edit.
-            return {}
 
 
 def _is_there(path: AbsPath | None) -> bool:

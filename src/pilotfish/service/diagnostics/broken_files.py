@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pilotfish.feedback.conversation import still_there, with_late
 from pilotfish.feedback.deleted_modules import broken_by_deletion
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
+from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.project_account import FileAccount, said, said_of, since_said
 from pilotfish.model import AbsPath, Severity
 from pilotfish.paths import is_inside
@@ -348,7 +348,7 @@ class ProjectCheck:
         """Compare these with what was before; returns the files that are worse."""
         workspace = visit.workspace
         compared = await self._compare(visit, search, verdicts)
-        states = {path: _state(verdicts[path]) for path in compared}
+        states = {path: verdicts[path].checked for path in compared}
         compared = {path: with_late(one, search.heard.untold.get(path), states[path]) for path, one in compared.items()}
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
         wanted = workspace.config.feedback.severities
@@ -389,7 +389,7 @@ class ProjectCheck:
         found = await self._compare_with(visit, search, _texts_before(first), judged)
         for edits in earlier:
             since = await self._compare_with(visit, search, _texts_before(edits), judged)
-            told = {path: still_there(search.heard.told.get(path), _state(one)) for path, one in judged.items()}
+            told = {path: still_there(search.heard.told.get(path), one.checked) for path, one in judged.items()}
             sifted = {path: _sorted(visit.workspace, path, change, search.deleted) for path, change in since.items()}
             search.uncompared |= {path for path, change in sifted.items() if _has_findings(change, wanted)}
             found = {path: in_either(one, since[path], told[path]) for path, one in found.items()}
@@ -405,7 +405,7 @@ class ProjectCheck:
         """The same with the texts before some edits: where need be, judged once more with these."""
         workspace = visit.workspace
         earlier = {path: self._states.before(one, before, search.settings) for path, one in judged.items()}
-        changes = {path: delta(earlier[path], _state(one)) for path, one in judged.items()}
+        changes = {path: delta(earlier[path], one.checked) for path, one in judged.items()}
         wanted = workspace.config.feedback.severities
         unknown = {
             path: judged[path]
@@ -429,7 +429,7 @@ class ProjectCheck:
         time = ProposalTime(search.comparing_seconds, search.comparing_seconds)
         for earlier in await self._proposal_runner.run(visit, files, time):
             if earlier.is_final and earlier.path in unknown:
-                changes[earlier.path] = delta(_state(earlier), _state(unknown[earlier.path]))
+                changes[earlier.path] = delta(earlier.checked, unknown[earlier.path].checked)
         return changes
 
     def _broken_of(self, visit: Visit) -> set[AbsPath]:
@@ -457,11 +457,7 @@ def _finds_unsaved(workspace: Workspace, verdict: FileVerdict) -> bool:
 
 def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:
     codes = (workspace.specs[outcome.server].imports.unresolved for outcome in verdict.outcomes)
-    return broken_by_deletion(_state(verdict), deleted, frozenset[str]().union(*codes))
-
-
-def _state(verdict: FileVerdict) -> CheckedText:
-    return CheckedText(verdict.text, verdict.diagnostics)
+    return broken_by_deletion(verdict.checked, deleted, frozenset[str]().union(*codes))
 
 
 def _introduced(change: Comparison) -> bool:

@@ -154,7 +154,7 @@ class EditFeedback:
         seconds = (scope.patience and scope.patience.later) or _wait(workspace)
         changes, late = await self._compare_twice(visit, edit, earlier, limits, seconds, scope.told)
         self._remember(workspace, checked, world)
-        now = {one.path: _state(one) for one in edit.verdicts if one.refused is None}
+        now = {one.path: one.checked for one in edit.verdicts if one.refused is None}
         changes = {path: with_late(one, scope.untold.get(path), now[path]) for path, one in changes.items()}
         sifted = {path: without_missing_packages(workspace, path, one, edit.deleted) for path, one in changes.items()}
         first = {**edit.before, **earlier, **scope.unfinished}
@@ -220,7 +220,7 @@ class EditFeedback:
         if earlier:
             whole = replace(edit, before={**edit.before, **earlier})
             also, still_late = await self._compare(visit, whole, limits, seconds)
-            known = {one.path: still_there(told.get(one.path), _state(one)) for one in edit.verdicts}
+            known = {one.path: still_there(told.get(one.path), one.checked) for one in edit.verdicts}
             changes |= {path: in_either(changes[path], also[path], known[path]) for path in earlier if path in changes}
             late |= still_late
         return changes, late
@@ -276,7 +276,7 @@ class EditFeedback:
     ) -> tuple[dict[AbsPath, Comparison], frozenset[AbsPath]]:
         """What the edit changed in each of its files; and those of which a server has not said it in time."""
         there = [one for one in edit.verdicts if one.refused is None]
-        changes = {one.path: delta(self._known_before(one, edit), _state(one)) for one in there}
+        changes = {one.path: delta(self._known_before(one, edit), one.checked) for one in there}
         unknown = [one for one in there if limits.only_new and _is_open(changes[one.path], limits)]
         # Where the old text is not known, nothing is called new.
         unknown = [one for one in unknown if edit.before.get(one.path) is not None or one.path in edit.moved]
@@ -286,13 +286,13 @@ class EditFeedback:
         wanted = {one.path: edit.moved[one.path][0] if one.path in edit.moved else one.path for one in unknown}
         if all(text == one.text for one in there for text in [edit.before.get(one.path)]) and not edit.deleted:
             # Nothing was changed: whatever is there was there before.
-            return changes | {one.path: delta(_state(one), _state(one)) for one in unknown}, frozenset()
+            return changes | {one.path: delta(one.checked, one.checked) for one in unknown}, frozenset()
         judged = await self._proposal_runner.run(visit, ProposedFiles(proposed), ProposalTime(seconds, seconds))
         earlier = {one.path: one for one in judged}
         for one in unknown:
             found = earlier.get(wanted[one.path])
             if found is not None and found.is_final:
-                changes[one.path] = delta(_state(found), _state(one))
+                changes[one.path] = delta(found.checked, one.checked)
         late = [one.path for one in unknown if (old := earlier.get(wanted[one.path])) is not None and _may_follow(old)]
         return changes, frozenset(late)
 
@@ -374,10 +374,6 @@ def _is_open(change: Comparison, limits: FeedbackSettings) -> bool:
 
 def _may_follow(verdict: FileVerdict) -> bool:
     return any(outcome.is_late and outcome.why not in IMPOSSIBLE for outcome in verdict.outcomes)
-
-
-def _state(verdict: FileVerdict) -> CheckedText:
-    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def _said(workspace: Workspace, touch: Touch) -> dict[AbsPath, str]:

@@ -3,19 +3,14 @@
 Habits are written only when they change what is decided: after a few edits nothing changes, and an edit costs no write.
 """
 
-import logging
 import os
 
-import msgspec
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Failure
 from pilotfish.feedback.learned import ENOUGH, Habits
-from pilotfish.service.recent import Recent
+from pilotfish.service.recent import Recent, Remembered
 from pilotfish.system.ports import Memory
-
-logger = logging.getLogger(__name__)
 
 KIND = "habits"
 
@@ -51,38 +46,19 @@ class FileCosts:
 
 
 class HabitStore:
-    """Without a memory, every run starts with no habits."""
+    """Without a memory, every process starts with no habits."""
 
     def __init__(self, memory: Memory | None) -> None:
-        self._memory = memory
-        self._kept: Recent[str, Habits] = Recent(MAX_KEPT)
+        self._kept = memory and Remembered(memory, KIND, Habits, Habits, MAX_KEPT)
 
     def recall(self, session: Session) -> Habits:
-        key = _key(session)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self._read(key)
-            self._kept.put(key, kept)
-        return kept
+        return self._kept.get(_key(session)) if self._kept else Habits()
 
     def keep(self, session: Session, habits: Habits) -> None:
         # Counts beyond `ENOUGH` change no decision.
         short = replace(habits, changes=min(habits.changes, ENOUGH), silences=min(habits.silences, ENOUGH))
-        if self._memory is not None and self._kept.get(_key(session)) != short:
+        if self._kept and self._kept.get(_key(session)) != short:
             self._kept.put(_key(session), short)
-            try:
-                self._memory.put(KIND, _key(session), msgspec.json.encode(short))
-            except Failure as failure:
-                # A full disk costs what was learned, and no answer.
-                logger.debug("habits not written: %s", failure.message)
-
-    def _read(self, key: str) -> Habits:
-        try:
-            said = self._memory.get(KIND, key) if self._memory is not None else None
-            return Habits() if said is None else msgspec.json.decode(said, type=Habits)
-        except (Failure, msgspec.DecodeError):
-            # Unreadable, or written by another version: habits are learned again in a few edits.
-            return Habits()
 
 
 def _key(session: Session) -> str:

@@ -176,7 +176,7 @@ class Picture:
         if any(not searched_roots(workspace, [path]) for path in changed):
             # Settings, or a file that only some tool reads: nobody can say what it changes.
             return
-        edits = [EditedText(path, text, await self._text(path)) for path, text in sorted(changed.items())]
+        edits = [EditedText(path, text, await self._texts.readable(path)) for path, text in sorted(changed.items())]
         affected = set[AbsPath]()
         for target in searched_roots(workspace, changed):
             found = await self._affected.of_edits(target.root, edits, target.extensions, INDEX_SECONDS)
@@ -185,9 +185,3 @@ class Picture:
             affected.update(found.files)
         if self._states.world == world:
             self._states.explain_change(number, affected)
-
-    async def _text(self, path: AbsPath) -> str | None:
-        try:
-            return (await self._texts.current(path)).text
-        except Refused:
-            return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from pilotfish.errors import Refused
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta
+from pilotfish.feedback.delta import Comparison, Delta, delta
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
@@ -72,8 +72,8 @@ class Previews:
         others = await self._project.as_they_are(workspace, edits, deadline, check)
         further = [one for one in others.verdicts if one.path not in asked]
         after = await self._judge(visit, proposed, [*before, *further], time)
-        known = {one.path: _state(one) for one in (*before, *further) if one.is_final} | dict.fromkeys(created, NO_FILE)
-        changes = {path: delta(known.get(path), _state(one)) for path, one in after.items()}
+        known = {one.path: one.checked for one in (*before, *further) if one.is_final} | dict.fromkeys(created, NO_FILE)
+        changes = {path: delta(known.get(path), one.checked) for path, one in after.items()}
         shown = [one for one in after.values() if one.path in asked or (one.is_final and _breaks(changes[one.path]))]
         return Previewed(
             asked=(*(one for one in shown if one.path in asked), *refused),
@@ -119,10 +119,6 @@ def _admitted(texts: Mapping[str, str], boundary: Boundary) -> tuple[dict[AbsPat
 
 def _missing(paths: Iterable[AbsPath]) -> set[AbsPath]:
     return {path for path in paths if not os.path.isfile(path)}
-
-
-def _state(verdict: FileVerdict) -> CheckedText:
-    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def _breaks(change: Comparison | None) -> bool:

@@ -9,7 +9,6 @@ different are read.
 import os
 import stat
 from array import array
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import anyio
@@ -51,11 +50,6 @@ class _Root(Struct):
     outdated: bool = True
     """Something was not followed: the whole root has to be looked at."""
     complete: bool = False
-    changes: int = 0
-    journal: deque[tuple[int, AbsPath]] = field(default_factory=lambda: deque[tuple[int, AbsPath]](maxlen=MAX_DIRTY))
-    """What changed last, each with the number of its change."""
-    journal_since: int = 0
-    """Before this, something was not noticed."""
     scanning: anyio.Lock = field(default_factory=anyio.Lock)
 
 
@@ -66,45 +60,18 @@ class ProjectWords:
 
     def changed(self, root: AbsPath, paths: Iterable[AbsPath]) -> None:
         """These files below a root were written, created or deleted."""
-        known, found = self._roots.get(root), tuple(paths)
-        if known is None or not found:
-            return
-        known.changes += 1
-        known.journal += ((known.changes, path) for path in found)
-        if known.outdated:
-            return
-        known.dirty.update(found)
-        if len(known.dirty) > MAX_DIRTY:
-            self.lost(root)
+        known = self._roots.get(root)
+        if known is not None and not known.outdated:
+            known.dirty.update(paths)
+            if len(known.dirty) > MAX_DIRTY:
+                self.lost(root)
 
     def lost(self, root: AbsPath) -> None:
         """Changes below a root may have been missed."""
         known = self._roots.get(root)
         if known is not None:
-            known.changes += 1
-            known.journal.clear()
-            known.journal_since = known.changes
             known.outdated = True
             known.dirty.clear()
-
-    def changes(self, root: AbsPath) -> int:
-        """Rises with whatever is noticed below a root; while it stays, nothing was."""
-        known = self._roots.get(root)
-        return -1 if known is None else known.changes
-
-    def follow(self, root: AbsPath) -> None:
-        """Count the changes below a root from now on, also while nobody asks about its words."""
-        if self._roots.get(root) is None:
-            self._roots.put(root, _Root())
-
-    def changed_since(self, root: AbsPath, number: int) -> frozenset[AbsPath] | None:
-        """What was noticed below a root after `changes` had this value; None when not all of it is known."""
-        known = self._roots.get(root)
-        if known is None or number < known.journal_since or number > known.changes:
-            return None
-        if len(known.journal) == MAX_DIRTY and known.journal[0][0] > number:
-            return None
-        return frozenset(path for at, path in known.journal if at > number)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the words of these roots no longer."""

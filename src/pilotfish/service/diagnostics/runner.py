@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pilotfish.client.session import Session
 from pilotfish.config.schema import TimingSettings
 from pilotfish.errors import Code, Failure, Refused
+from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Rested, Stopping
@@ -25,7 +26,7 @@ from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
-from pilotfish.system.tasks import owned_tasks, side_by_side
+from pilotfish.system.tasks import a_few_at_once, side_by_side
 
 MAX_SPOKEN = 30
 """A server that complains of more files at once has just begun, and speaks of what it found there."""
@@ -56,6 +57,10 @@ class FileVerdict(Struct, frozen=True):
         if self.listed is not None:
             return self.listed
         return merged(outcome.diagnostics for outcome in self.outcomes if outcome.diagnostics is not None)
+
+    @property
+    def checked(self) -> CheckedText:
+        return CheckedText(self.text, self.diagnostics)
 
     @property
     def answered(self) -> int:
@@ -413,19 +418,13 @@ def _without_hints(freshness: Freshness) -> Freshness:
 async def checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
     """The verdicts that are fresh, refused, or cannot be had, by the deadline."""
     found: dict[AbsPath, FileVerdict] = {}
-    waiting = iter(paths)
 
-    async def work() -> None:
-        for path in waiting:
-            left = deadline - current_time()
-            if left <= 0:
-                return
-            for verdict in await check(path, Patience(left, left)):
-                if verdict.is_final or verdict.refused is not None or verdict.is_withheld:
-                    found[path] = verdict
+    async def one(path: AbsPath) -> None:
+        left = deadline - current_time()
+        for verdict in await check(path, Patience(left, left)) if left > 0 else ():
+            if verdict.is_final or verdict.refused is not None or verdict.is_withheld:
+                found[path] = verdict
 
     with anyio.move_on_after(max(0.0, deadline - current_time())):
-        async with owned_tasks() as tasks:
-            for _ in range(min(AT_ONCE, len(paths))):
-                tasks.start_soon(work)
+        await a_few_at_once(one, paths, AT_ONCE)
     return found

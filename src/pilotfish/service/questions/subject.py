@@ -54,7 +54,7 @@ MAX_PLACES = 5
 MAX_OUTLINES = 20
 """Files that mention a name whose outline is looked at where no server finds it by name."""
 
-AskQuestion = Callable[[Question, ClientSession, Workspace], Awaitable[Answer[Any]]]
+AskQuestion = Callable[[Question, Visit], Awaitable[Answer[Any]]]
 
 
 class Subject(Struct, frozen=True):

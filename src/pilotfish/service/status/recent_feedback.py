@@ -3,11 +3,9 @@
 Kept in memory only, but for the numbers of a day, which go on when the daemon is started anew.
 """
 
-import logging
 import time
 from collections import deque
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,13 +13,10 @@ from pilotfish.api.answers import Feedback, Meta
 from pilotfish.api.questions import Question
 from pilotfish.api.status import DayTotals
 from pilotfish.client.pulse import Pulse
-from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.service.recent import Recent
+from pilotfish.service.recent import Remembered
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.ports import Memory
-
-logger = logging.getLogger(__name__)
 
 KIND = "day"
 
@@ -65,9 +60,11 @@ class AnsweredQuestion(Struct, frozen=True):
 
 
 class _Day(Struct):
-    date: tuple[int, int]
-    totals: DayTotals
-    first_ms: int
+    """The last one that something was counted on."""
+
+    date: tuple[int, int] = (0, 0)
+    totals: DayTotals = DayTotals()
+    first_ms: int | None = None
     """How long the first answer took, on this day or an earlier one."""
 
 
@@ -76,10 +73,9 @@ class RecentFeedback:
 
     def __init__(self, memory: Memory | None = None) -> None:
         self.changed = Pulse()
-        self._memory = memory
         self._shown: deque[ShownFeedback] = deque(maxlen=MAX_SHOWN)
         self._questions: deque[AnsweredQuestion] = deque(maxlen=MAX_SHOWN)
-        self._days: Recent[AbsPath, _Day] = Recent(MAX_PROJECTS)
+        self._days = Remembered(memory, KIND, _Day, _Day, MAX_PROJECTS)
 
     def add(self, shown: ShownFeedback) -> None:
         edits = [one for one in shown.edits if len(one.before) + len(one.after) <= 2 * MAX_CHARACTERS]
@@ -100,14 +96,13 @@ class RecentFeedback:
 
     def today(self, root: AbsPath, now: float) -> DayTotals:
         """What was counted for a project since midnight, local time."""
-        day = self._day(root)
-        return day.totals if day is not None and day.date == _date(now) else DayTotals()
+        day = self._days.get(root)
+        return day.totals if day.date == _date(now) else DayTotals()
 
     def _count(self, shown: ShownFeedback) -> None:
         feedback, root, date = shown.feedback, shown.client.root, _date(shown.at)
-        known = self._day(root)
-        first = feedback.duration_ms if known is None else known.first_ms
-        before = known.totals if known is not None and known.date == date else DayTotals()
+        known, before = self._days.get(root), self.today(root, shown.at)
+        first = feedback.duration_ms if known.first_ms is None else known.first_ms
         totals = DayTotals(
             edits=before.edits + 1,
             told=before.told + bool(feedback.text),
@@ -115,24 +110,7 @@ class RecentFeedback:
             fixed=before.fixed + feedback.fixed,
             saved_ms=before.saved_ms + max(0, first - feedback.duration_ms),
         )
-        day = _Day(date, totals, first)
-        self._days.put(root, day)
-        try:
-            if self._memory is not None:
-                self._memory.put(KIND, root, msgspec.json.encode(day))
-        except Failure as error:
-            logger.debug("numbers of the day not written: %s", error)
-
-    def _day(self, root: AbsPath) -> _Day | None:
-        """The last one that something was counted on."""
-        known = self._days.get(root)
-        if known is None and self._memory is not None:
-            try:
-                said = self._memory.get(KIND, root)
-                known = None if said is None else msgspec.json.decode(said, type=_Day)
-            except (Failure, msgspec.MsgspecError):  # Unreadable, or written by another version.
-                return None
-        return known
+        self._days.put(root, _Day(date, totals, first))
 
 
 def _date(at: float) -> tuple[int, int]:

@@ -52,12 +52,13 @@ async def _judge(
 
     ground.write("lib.rb", BASE)
     ground.write("a.rb", "use total\n")
-    return await ground.service.patch_checks.judge(
+    check = ground.service.patch_checks.of(
         Visit(ground.client, ground.service.workspaces.of(ground.client)),
         [EditedText(AbsPath(str(path)), BASE, "def sum\n")],
         CopyMoves(move(BASE), move("def sum\n")),
         states or BaseStates(),
     )
+    return await check.judge()
 
 
 class Asked:

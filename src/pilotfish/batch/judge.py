@@ -19,7 +19,7 @@ from pilotfish.model import AbsPath, Severity
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.effort import milliseconds_since
-from pilotfish.service.patch_checks import BaseStates, CopyMoves
+from pilotfish.service.patch_checks import BaseStates, CopyMoves, PatchCheck
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
@@ -87,17 +87,13 @@ class PatchJudge:
     async def begin(self, patch: Patch) -> None:
         """Start the servers for this patch and have what is needed of the base first; whatever fails, `judge` says."""
         with suppress(Failure, OSError):
-            visit, edits, moves = await self._read(patch)
-            checks = self._service.patch_checks
-            await checks.begin(visit, edits, moves, self._states, with_hints=self._with_hints)
+            await (await self._check_of(patch)).begin()
 
     async def judge(self, patch: Patch) -> JudgedPatch:
         """What the patch does; a refusal and a failure of a server are in the judgement."""
         started = current_time()
         try:
-            visit, edits, moves = await self._read(patch)
-            checks = self._service.patch_checks
-            verdict = await checks.judge(visit, edits, moves, self._states, with_hints=self._with_hints)
+            verdict = await (await self._check_of(patch)).judge()
         except Failure as failure:
             return JudgedPatch(unjudged(patch, self._placed(failure.message), milliseconds_since(started)))
         except OSError as error:
@@ -107,7 +103,7 @@ class PatchJudge:
         judgement = judgement_of(patch, verdict, self._settings.worst, milliseconds_since(started))
         return JudgedPatch(judgement, verdict.may_pass and verdict.state is not State.FRESH)
 
-    async def _read(self, patch: Patch) -> tuple[Visit, list[EditedText], CopyMoves]:
+    async def _check_of(self, patch: Patch) -> PatchCheck:
         workspace = self._service.workspaces.of(self._client)
         texts = patch.files if patch.diff is None else await self._applied(patch.diff)
         proposed = _admitted(texts, workspace.boundary)
@@ -116,11 +112,9 @@ class PatchJudge:
             for path, text in proposed.items()
             if text is not None or self._files.exists_at_base(path)
         ]
-        return Visit(self._client, workspace), edits, CopyMoves(partial(self._move, {}), partial(self._move, proposed))
-
-    @property
-    def _with_hints(self) -> bool:
-        return self._settings.worst is Severity.HINT
+        moves, hints = CopyMoves(partial(self._move, {}), partial(self._move, proposed)), self._settings.worst
+        visit = Visit(self._client, workspace)
+        return self._service.patch_checks.of(visit, edits, moves, self._states, with_hints=hints is Severity.HINT)
 
     def _placed(self, message: str) -> str:
         """Of the copy nobody needs to know."""

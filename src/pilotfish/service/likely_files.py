@@ -28,16 +28,15 @@ class LikelyFiles:
         texts: Texts,
         states: FileStates,
         words: ProjectWords,
-        is_followed: Callable[[AbsPath], bool],
         in_step: Callable[[Visit], Awaitable[Visit]],
         reports: ProjectReports,
     ) -> None:
-        """`is_followed`: whether changes below a root are noticed; `in_step`: read what is noticed by now."""
+        """`in_step`: read what is noticed by now."""
         self._runner = runner
         self._texts = texts
         self._states = states
         self._affected = AffectedFiles(words)
-        self._is_followed = is_followed
+        self._words = words
         self._in_step = in_step
         self._reports = reports
 
@@ -55,8 +54,10 @@ class LikelyFiles:
         for target in searched_roots(visit.workspace, [path]):
             # What a server says of its whole project now is what it is compared with after the edit.
             await self._reports.look(visit, target, path, current_time() + SECONDS)
+            if not self._words.is_followed(target.root):
+                continue
             affected = await self._affected.of_edits(target.root, [edit], target.extensions, SECONDS)
-            found += affected.files if self._is_followed(target.root) else ()
+            found += affected.files
         unknown = [one for one in found if not self._states.is_current(one) and visit.workspace.serves(one)]
         return unknown[:MAX_LIKELY]
 

@@ -8,7 +8,6 @@ every later patch.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import islice
 
 import anyio
@@ -106,23 +105,16 @@ class CopyMoves(Struct, frozen=True):
     to_patch: Callable[[], Awaitable[None]]
 
 
-class PatchChecks:
-    def __init__(
-        self,
-        runner: CheckRunner,
-        reports: ProjectReports,
-        words: ProjectWords,
-        is_followed: Callable[[AbsPath], bool],
-        in_step: Callable[[Visit], Awaitable[Visit]],
-    ) -> None:
-        self._runner = runner
-        self._reports = reports
-        self._words = words
-        self._affected = AffectedFiles(words)
-        self._is_followed = is_followed
-        self._in_step = in_step
+class PatchChecks(Struct, frozen=True):
+    """What it takes to judge patches."""
 
-    async def begin(
+    runner: CheckRunner
+    reports: ProjectReports
+    words: ProjectWords
+    in_step: Callable[[Visit], Awaitable[Visit]]
+    """Tells the servers what was written."""
+
+    def of(
         self,
         visit: Visit,
         edits: Sequence[EditedText],
@@ -130,95 +122,16 @@ class PatchChecks:
         states: BaseStates,
         *,
         with_hints: bool = True,
-    ) -> None:
-        """Start the servers for these edits, and have what is needed of the base first."""
-        visit.workspace.require_enabled()
-        run = _Run(self, visit, edits, moves, states, with_hints=with_hints)
-        await self._begin(run, searched_roots(visit.workspace, run.own), states)
+    ) -> "PatchCheck":
+        """The check of one patch. The texts before its edits are those of the base; without one, the file is new.
 
-    async def judge(
-        self,
-        visit: Visit,
-        edits: Sequence[EditedText],
-        moves: CopyMoves,
-        states: BaseStates,
-        *,
-        with_hints: bool = True,
-    ) -> PatchVerdict:
-        """What the edits introduce. Their texts before are those of the base; without one, the file is new.
-
-        `with_hints` must be the same for all patches with the same states.
+        `with_hints` must be the same for all patches with the same states. Raises `Unavailable` after `"lsp": false`.
         """
-        workspace = visit.workspace
-        workspace.require_enabled()
-        run = _Run(self, visit, edits, moves, states, with_hints=with_hints)
-        targets = searched_roots(workspace, run.own)
-        await self._begin(run, targets, states)
-        if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
-            # A configuration, or whatever else may concern any file.
-            await run.judge(run.own)
-            every = await anyio.to_thread.run_sync(_served_files, workspace)
-            await run.judge(every, others=True)
-            return run.verdict()
-        await run.patch()
-        found = dict[AbsPath, None]()
-        seen = await affecting(edits)
-        led = [target for target in targets if seen and states.accounts.get(target.root) is not None]
-        searched = [target for target in targets if seen and target not in led]
-        for target in searched:
-            found |= dict.fromkeys(await self._affected_by(run, target, seen))
-        # All that is needed of the base, before the first check of the patch.
-        await run.know((*run.own, *found))
-        await run.judge(run.own)
-        for target in led:
-            now = await self._reports.whole(visit, target, run.deadline)
-            run.is_complete = run.is_complete and now is not None
-            found |= dict.fromkeys(changed_files(states.accounts[target.root] or {}, now or {}))
-        await run.judge(found, others=True)
-        return run.verdict()
-
-    async def _begin(self, run: "_Run", targets: Sequence[SearchedRoot], states: BaseStates) -> None:
-        """Start the servers of these roots at the base, and have their account of it."""
-        for target in targets:
-            if target.root not in states.accounts:
-                await run.to_base()
-                await run.know(run.own)
-                found = await self._reports.whole(run.visit, target, run.deadline)
-                states.accounts[target.root] = found
-
-    async def _affected_by(self, run: "_Run", target: SearchedRoot, edits: Sequence[EditedText]) -> Iterable[AbsPath]:
-        if not self._is_followed(target.root):
-            self._words.lost(target.root)
-            await self._runner.tell_deleted(target.root, [edit.path for edit in edits if edit.after is None])
-        found = await self._affected.of_edits(target.root, edits, target.extensions, run.left)
-        run.is_complete = run.is_complete and found.complete
-        return found.files
-
-    async def check(self, run: "_Run", paths: Sequence[AbsPath], *, others: bool) -> list[FileVerdict]:
-        """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
-        found = list[FileVerdict]()
-        check = partial(self._runner.run, run.visit, patience=PATIENCE, anew=others, with_hints=run.with_hints)
-
-        async def one(path: AbsPath) -> None:
-            found.extend(await check([path]))
-
-        await a_few_at_once(one, paths, AT_ONCE)
-        return found
-
-    async def files_like(self, paths: Sequence[AbsPath], workspace: Workspace, seconds: float) -> list[AbsPath]:
-        """The files of the same roots that the same servers judge."""
-        found = list[AbsPath]()
-        for target in searched_roots(workspace, paths):
-            files = await self._words.files(target.root, seconds)
-            found += [path for path in (files.files if files else ()) if path.endswith(tuple(target.extensions))]
-        return found
-
-    async def in_step(self, visit: Visit) -> None:
-        """Tell the servers what was written."""
-        await self._in_step(visit)
+        visit.workspace.require_enabled()
+        return PatchCheck(self, visit, edits, moves, states, with_hints)
 
 
-class _Run:
+class PatchCheck:
     """One patch: what is known of it so far, and where the copy is."""
 
     def __init__(
@@ -228,18 +141,19 @@ class _Run:
         edits: Sequence[EditedText],
         moves: CopyMoves,
         states: BaseStates,
-        *,
-        with_hints: bool,
+        with_hints: bool,  # noqa: FBT001 -- `PatchChecks.of` names it
     ) -> None:
-        self.with_hints = with_hints
-        self.visit = visit
-        self.workspace = visit.workspace
-        self.own = [edit.path for edit in edits if visit.workspace.serves(edit.path)]
-        self.deadline = current_time() + PATCH_SECONDS
-        self.is_complete = True
         self._checks = checks
+        self._visit = visit
+        self._workspace = visit.workspace
+        self._edits = edits
         self._moves = moves
         self._states = states
+        self._with_hints = with_hints
+        self._own = [edit.path for edit in edits if visit.workspace.serves(edit.path)]
+        self._targets = searched_roots(visit.workspace, self._own)
+        self._deadline = current_time() + PATCH_SECONDS
+        self._is_complete = True
         self._shared = states.shared
         self._bases = states.shared.files
         self._created = {edit.path for edit in edits if edit.before is None}
@@ -250,22 +164,78 @@ class _Run:
         self._unknown: dict[AbsPath, FileVerdict] = {}
         """Files whose state at the base was not had."""
 
-    @property
-    def left(self) -> float:
-        return self.deadline - current_time()
+    async def begin(self) -> None:
+        """Start the servers of these roots at the base, and have their account of it."""
+        for target in self._targets:
+            if target.root not in self._states.accounts:
+                await self._to_base()
+                await self._know(self._own)
+                found = await self._checks.reports.whole(self._visit, target, self._deadline)
+                self._states.accounts[target.root] = found
 
-    async def to_base(self) -> None:
+    async def judge(self) -> PatchVerdict:
+        """What the edits introduce."""
+        await self.begin()
+        edits, workspace, accounts = self._edits, self._workspace, self._states.accounts
+        if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
+            # A configuration, or whatever else may concern any file.
+            await self._compare(self._own)
+            every = await anyio.to_thread.run_sync(_served_files, workspace)
+            await self._compare(every, others=True)
+            return self._verdict()
+        await self._patch()
+        found = dict[AbsPath, None]()
+        seen = await affecting(edits)
+        led = [target for target in self._targets if seen and accounts.get(target.root) is not None]
+        searched = [target for target in self._targets if seen and target not in led]
+        for target in searched:
+            found |= dict.fromkeys(await self._affected_by(target, seen))
+        # All that is needed of the base, before the first check of the patch.
+        await self._know((*self._own, *found))
+        await self._compare(self._own)
+        for target in led:
+            now = await self._checks.reports.whole(self._visit, target, self._deadline)
+            self._is_complete = self._is_complete and now is not None
+            found |= dict.fromkeys(changed_files(accounts[target.root] or {}, now or {}))
+        await self._compare(found, others=True)
+        return self._verdict()
+
+    async def _affected_by(self, target: SearchedRoot, edits: Sequence[EditedText]) -> Iterable[AbsPath]:
+        words = self._checks.words
+        if not words.is_followed(target.root):
+            deleted = [edit.path for edit in edits if edit.after is None]
+            await self._checks.runner.tell_deleted(target.root, deleted)
+        found = await AffectedFiles(words).of_edits(target.root, edits, target.extensions, self._left)
+        self._is_complete = self._is_complete and found.complete
+        return found.files
+
+    async def _check(self, paths: Sequence[AbsPath], *, others: bool) -> list[FileVerdict]:
+        """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
+        found, run = list[FileVerdict](), self._checks.runner.run
+
+        async def one(path: AbsPath) -> None:
+            hints = self._with_hints
+            found.extend(await run(self._visit, [path], patience=PATIENCE, anew=others, with_hints=hints))
+
+        await a_few_at_once(one, paths, AT_ONCE)
+        return found
+
+    @property
+    def _left(self) -> float:
+        return self._deadline - current_time()
+
+    async def _to_base(self) -> None:
         await self._moves.to_base()
         self._is_patched = False
-        await self._checks.in_step(self.visit)
+        await self._checks.in_step(self._visit)
 
-    async def patch(self) -> None:
+    async def _patch(self) -> None:
         if not self._is_patched:
             await self._moves.to_patch()
             self._is_patched = True
-            await self._checks.in_step(self.visit)
+            await self._checks.in_step(self._visit)
 
-    async def know(self, paths: Iterable[AbsPath]) -> None:
+    async def _know(self, paths: Iterable[AbsPath]) -> None:
         """Have the states of these files at the base: what another copy is asking for, it is left to find."""
         wanted = [*dict.fromkeys(paths)]
         while wanted := [path for path in wanted if self._lacks(path)]:
@@ -291,8 +261,8 @@ class _Run:
                 asking |= dict.fromkeys(map(self._named, ahead), answered)
                 self._shared.asking |= asking
             if self._is_patched:
-                await self.to_base()
-            verdicts = await self._checks.check(self, asked, others=False)
+                await self._to_base()
+            verdicts = await self._check(asked, others=False)
         finally:
             for name in asking:
                 del self._shared.asking[name]
@@ -308,22 +278,25 @@ class _Run:
         if not self._states.is_long and len(self._bases) < LONG:
             return []
         number, parts = self._states.part
-        every = await self._checks.files_like(self.own, self.workspace, self.left)
+        every = list[AbsPath]()
+        for target in self._targets:
+            files = await self._checks.words.files(target.root, self._left)
+            every += [path for path in (files.files if files else ()) if path.endswith(tuple(target.extensions))]
         known = self._bases.keys() | self._shared.asking.keys() | self._shared.ahead
         found = list(islice((path for path in every[number::parts] if self._named(path) not in known), AHEAD))
         self._shared.ahead.update(map(self._named, found))
         return found
 
-    async def judge(self, paths: Iterable[AbsPath], *, others: bool = False) -> list[AbsPath]:
+    async def _compare(self, paths: Iterable[AbsPath], *, others: bool = False) -> list[AbsPath]:
         """Check files as patched; returns those that differ from the base."""
         new = [path for path in dict.fromkeys(paths) if path not in self._verdicts and path not in self._deltas]
-        await self.know(new)
-        await self.patch()
+        await self._know(new)
+        await self._patch()
         for path in self._gone.intersection(new):
             before = self._bases.get(self._named(path), CheckedText("", ()))
             self._deltas[path] = Delta((), (), before.diagnostics)
         there = [path for path in new if path not in self._gone]
-        for verdict in await self._checks.check(self, there, others=others):
+        for verdict in await self._check(there, others=others):
             self._verdicts[verdict.path] = verdict
             before = self._before(verdict.path)
             change = None if before is None else delta(before, self._state(verdict))
@@ -334,39 +307,39 @@ class _Run:
     def _before(self, path: AbsPath) -> CheckedText | None:
         return CheckedText("", ()) if path in self._created else self._bases.get(self._named(path))
 
-    def verdict(self) -> PatchVerdict:
+    def _verdict(self) -> PatchVerdict:
         introduced = {self._named(path): one.introduced for path, one in self._deltas.items() if one.introduced}
         fixed = {self._named(path): one.fixed for path, one in self._deltas.items() if one.fixed}
-        own = [self._verdicts[path] for path in self.own if path in self._verdicts]
-        others = [verdict for path, verdict in self._verdicts.items() if path not in self.own]
+        own = [self._verdicts[path] for path in self._own if path in self._verdicts]
+        others = [verdict for path, verdict in self._verdicts.items() if path not in self._own]
         asked = [*own, *self._unknown.values(), *(one for one in others if one.refused is None)]
-        if not asked and self.is_complete:
+        if not asked and self._is_complete:
             # Of a file that is gone and that nobody needs, there is nothing to ask.
-            is_known = not self._gone.isdisjoint(self.own)
+            is_known = not self._gone.isdisjoint(self._own)
             return PatchVerdict({}, fixed) if is_known else PatchVerdict(state=State.UNAVAILABLE, reason=NO_SERVER)
         effort = effort_of(asked, [one for one in others if one.refused is not None], current_time())
-        if not self.is_complete:
+        if not self._is_complete:
             effort = replace(effort, caveats=(*effort.caveats, "not every file that the patch may break is known"))
         meta = answer_from(Operation.DIAGNOSTICS, introduced, effort).meta
         outcomes = [outcome for verdict in asked for outcome in verdict.outcomes if not outcome.is_fresh]
         failures = [outcome.failure.code for outcome in outcomes if outcome.failure is not None]
         is_late = any(outcome.failure is None and outcome.diagnostics is None for outcome in outcomes)
-        may_pass = not self.is_complete or is_late or not PASSING.isdisjoint(failures)
+        may_pass = not self._is_complete or is_late or not PASSING.isdisjoint(failures)
         return PatchVerdict(introduced, fixed, meta.state, meta.reason, may_pass=may_pass)
 
     def _named(self, path: AbsPath) -> str:
-        return path.removeprefix(f"{self.workspace.root}/")
+        return path.removeprefix(f"{self._workspace.root}/")
 
     def _state(self, verdict: FileVerdict) -> CheckedText:
         """What is said of a file, without the place of this copy in it: those of one base are compared."""
-        root, found = self.workspace.root, verdict.diagnostics
+        root, found = self._workspace.root, verdict.diagnostics
         if any(root in one.message for one in found):
             found = tuple(replace(one, message=self._placed(one.message)) for one in found)
         return CheckedText(verdict.text, found)
 
     def _placed(self, message: str) -> str:
-        root = self.workspace.root
-        return message.replace(f"{root}/", "").replace(root, self.visit.client.copy_of or root)
+        root = self._workspace.root
+        return message.replace(f"{root}/", "").replace(root, self._visit.client.copy_of or root)
 
 
 def _served_files(workspace: Workspace) -> list[AbsPath]:

@@ -129,25 +129,22 @@ class Service:
         self._ledgers = Ledgers(self._texts, lambda one: self.disk_changes.join(one), system.memory)  # noqa: PLW0108
         access = Access(self.pool, self._ledgers, self._texts)
         self._runner = CheckRunner(access)
-        words = ProjectWords()
+        words = ProjectWords(lambda root: self.disk_changes.follows(root))  # noqa: PLW0108
         self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words, self._noticed)
         self.states = FileStates()
         self._snapshots = Snapshots(system.clock, self.disk_changes.health, self.states)
         self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
-        files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
+        files = ProjectFiles(self._texts, self._ledgers, words)
         self._questions = QuestionRunner(access, files)
         proposal_runner = ProposalRunner(access)
         reports, asked = ProjectReports(access, self.states), ServerAffected(access)
-        self._project = project = ProjectCheck(
-            self._runner, proposal_runner, self.states, words, self.disk_changes.follows, reports, asked
-        )
-        self.patch_checks = PatchChecks(self._runner, reports, words, self.disk_changes.follows, self._in_step)
+        self._project = project = ProjectCheck(self._runner, proposal_runner, self.states, words, reports, asked)
+        self.patch_checks = PatchChecks(self._runner, reports, words, self._in_step)
         self._edit_feedback = EditFeedback(self._runner, self.states, proposal_runner, project)
-        follows = self.disk_changes.follows
-        likely = LikelyFiles(self._runner, self._texts, self.states, words, follows, self._in_step, reports)
+        likely = LikelyFiles(self._runner, self._texts, self.states, words, self._in_step, reports)
         self._preparation = Preparation(likely.prepare)
-        self._picture = Picture(access, self._runner, self.states, words, self.disk_changes.follows)
+        self._picture = Picture(access, self._runner, self.states, words)
         self._previews = Previews(self._picture, project, proposal_runner)
         self._composer = QuestionComposer(self._questions, self.check, self._previews)
         self._whole_project = WholeProject(self._picture)

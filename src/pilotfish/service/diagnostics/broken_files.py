@@ -166,7 +166,6 @@ class ProjectCheck:
         proposal_runner: ProposalRunner,
         states: FileStates,
         words: ProjectWords,
-        is_followed: Callable[[AbsPath], bool],
         reports: ProjectReports,
         server_affected: ServerAffected,
     ) -> None:
@@ -176,8 +175,6 @@ class ProjectCheck:
         self._proposal_runner = proposal_runner
         self._states = states
         self._words = words
-        self._is_followed = is_followed
-        """Whether every change below a root is noticed; where not, the disk is looked at for each edit."""
         self._affected = AffectedFiles(words)
         self._broken: Recent[tuple[str | None, AbsPath], set[AbsPath]] = Recent(MAX_BROKEN)
         """By host and workspace: the files that were told to be broken and have not been seen mended."""
@@ -290,10 +287,8 @@ class ProjectCheck:
         return search.result()
 
     async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
-        if not self._is_followed(target.root):
-            self._words.lost(target.root)
-            if search.deleted:
-                await self._runner.tell_deleted(target.root, search.deleted)
+        if search.deleted and not self._words.is_followed(target.root):
+            await self._runner.tell_deleted(target.root, search.deleted)
         files, complete = dict.fromkeys((*self._reports.owed(target), *self._spoken_of(target.root)), False), True
         for edits in search.changes_since:
             found = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
@@ -377,7 +372,7 @@ class ProjectCheck:
         return await checked(check, paths, deadline)
 
     def _is_followed_file(self, path: AbsPath) -> bool:
-        return any(is_inside(path, root) and self._is_followed(root) for root in self._runner.roots())
+        return any(is_inside(path, root) and self._words.is_followed(root) for root in self._runner.roots())
 
     async def _compare(
         self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]

@@ -7,7 +7,6 @@ sent after a newer one.
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from math import inf
 
 import anyio
 from msgspec import Struct, field
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.feedback.learned import Habits
-from pilotfish.feedback.project_account import FileAccount
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
 from pilotfish.service.diagnostics.habits import FileCosts
@@ -101,18 +99,6 @@ class Ledger(Struct):
     """Texts without an answer at their deadline, until the next text of the same file."""
     heard: int = 0
     """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
-    account_heard: int = 0
-    """The last arrival of a report that counts in `account`."""
-    account: dict[AbsPath, FileAccount] | None = None
-    """What the server last said of its whole project, see `project_reports`."""
-    account_world: int = 0
-    """The world that it is of, see `FileStates`."""
-    account_seconds: float = 0.0
-    """How long that took."""
-    account_at: float = -inf
-    """When it was given."""
-    owed: dict[AbsPath, FileAccount | None] = field(default_factory=dict[AbsPath, FileAccount | None])
-    """Files of which it said something else than before and that have not been judged since, with what it was."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The project of files, where a server was asked for it."""
     costs: FileCosts = field(default_factory=FileCosts)

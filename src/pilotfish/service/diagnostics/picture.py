@@ -4,7 +4,7 @@ A fresh verdict stands as long as the file has the text that was judged, the sam
 was noticed on disk that may affect it (`FileStates`). All else is checked. Without a watcher nothing stands.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 from msgspec import Struct
@@ -55,15 +55,13 @@ class Picture:
         runner: CheckRunner,
         states: FileStates,
         words: ProjectWords,
-        is_followed: Callable[[AbsPath], bool],
     ) -> None:
-        """`is_followed`: whether changes below a root are noticed."""
         self._access = access
         self._texts: Texts = access.texts
         self._runner = runner
         self._states = states
         self._affected = AffectedFiles(words)
-        self._is_followed = is_followed
+        self._words = words
         self._explaining = anyio.Lock()
         self._taken_back: Recent[Key, _TakenBack] = Recent(MAX_SERVERS)
 
@@ -147,7 +145,11 @@ class Picture:
         session = entry.session if entry is not None and entry.usable else None
         if session is not None and session.inputs is not None and not session.inputs.holds():
             return None
-        return (key.server, session.started_at) if session is not None and self._is_followed(candidate.root) else None
+        return (
+            (key.server, session.started_at)
+            if session is not None and self._words.is_followed(candidate.root)
+            else None
+        )
 
     async def _explain(self, workspace: Workspace) -> None:
         """Find out which files the changes since then may affect, where that is not known yet."""

@@ -8,6 +8,7 @@ before, or where that takes too long, there is no answer here.
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from math import inf
 
 import anyio
 from msgspec import UNSET, Struct, field
@@ -68,12 +69,29 @@ class ProjectChange(Struct, frozen=True):
     """The same, of files that only this server judges: they need no check."""
 
 
+class _Account(Struct):
+    """What one process last said of its whole project; `files` is None before the first time."""
+
+    incarnation: float
+    files: dict[AbsPath, FileAccount] | None = None
+    heard: int = 0
+    """The last arrival of a report that counts in it."""
+    world: int = 0
+    """The world that it is of, see `FileStates`."""
+    seconds: float = 0.0
+    """How long it took."""
+    at: float = -inf
+    """When it was given."""
+    owed: dict[AbsPath, FileAccount | None] = field(default_factory=dict[AbsPath, FileAccount | None])
+    """Files of which it said something else than before and that have not been judged since, with what it was."""
+
+
 class ProjectReports:
     def __init__(self, access: Access, states: FileStates) -> None:
         self._access = access
         self._states = states
-        self._last: Recent[tuple[str, AbsPath], Ledger] = Recent(MAX_LAST)
-        """By server and root: where the last account was written down, for the next process of it."""
+        self._accounts: Recent[tuple[str, AbsPath], _Account] = Recent(MAX_LAST)
+        """By server and root."""
 
     async def changed(
         self,
@@ -85,15 +103,15 @@ class ProjectReports:
         """What the server of a root says of its project otherwise than before; None where nobody knows."""
 
         async def work(session: Session) -> ProjectChange | None:
-            ledger = self._ledger(session, target)
+            ledger, account = self._access.ledgers.of(session), self._account(session, target)
             await ledger.until_in_step(deadline - current_time())
-            is_late, world, given_at = self._is_late(ledger, edited), self._states.world, ledger.account_at
-            found = await self._ask(session, target, edited, deadline)
+            is_late, world, given_at = self._is_late(account, edited), self._states.world, account.at
+            found = await self._ask(session, target, account, edited, deadline)
             if found is not None:
-                ledger.owed = {**found.files, **ledger.owed}
-            ledger.owed = {path: self._comparable(ledger, path, edited) for path in ledger.owed}
-            if ledger.account_at != given_at:
-                ledger.account_world = world
+                account.owed = {**found.files, **account.owed}
+            account.owed = {path: self._comparable(account, path, edited) for path in account.owed}
+            if account.at != given_at:
+                account.world = world
             if found is None:
                 return None
             if is_late:
@@ -106,7 +124,7 @@ class ProjectReports:
                 or visit.workspace.restriction(target.servers[0].spec, target.servers[0].root) is not None
             )
             verdicts = {} if limited or not found.complete else await self._verdicts(visit.workspace, session, found)
-            whole = replace(found, files=dict(ledger.owed))
+            whole = replace(found, files=dict(account.owed))
             return replace(whole, verdicts=verdicts) if ledger.changes == changes else whole
 
         return await self._use(visit, target, work, deadline)
@@ -137,62 +155,63 @@ class ProjectReports:
         """
 
         async def work(session: Session) -> ProjectChange | None:
-            ledger = self._ledger(session, target)
-            if ledger.account is None or self._states.has_any_changed(target.root, ledger.account_world):
-                await ledger.until_in_step(deadline - current_time())
-                world, given_at = self._states.world, ledger.account_at
-                await self._ask(session, target, [path], deadline)
-                if ledger.account_at != given_at:
-                    ledger.account_world = world
+            account = self._account(session, target)
+            if account.files is None or self._states.has_any_changed(target.root, account.world):
+                await self._access.ledgers.of(session).until_in_step(deadline - current_time())
+                world, given_at = self._states.world, account.at
+                await self._ask(session, target, account, [path], deadline)
+                if account.at != given_at:
+                    account.world = world
             return None
 
         await self._use(visit, target, work, deadline)
 
     def judged(self, target: SearchedRoot, verdicts: Iterable[FileVerdict], *, edited: Iterable[AbsPath]) -> None:
         """These files were checked, or are looked after by whoever edited them: nothing is owed of them."""
-        for key, entry in self._access.pool.entries().items():
-            if key.root != target.root or entry.session is None or not entry.usable:
-                continue
-            ledger = self._access.ledgers.of(entry.session)
+        for server, account in self._of_root(target.root):
             for path in edited:
-                ledger.owed.pop(path, None)
+                account.owed.pop(path, None)
             for verdict in verdicts:
-                ledger.owed.pop(verdict.path, None)
-                if ledger.account is not None and verdict.is_fresh:
-                    ledger.account[verdict.path] = said_of(verdict.diagnostics, entry.session.server)
+                account.owed.pop(verdict.path, None)
+                if account.files is not None and verdict.is_fresh:
+                    account.files[verdict.path] = said_of(verdict.diagnostics, server)
 
     def owed(self, target: SearchedRoot) -> list[AbsPath]:
         """Files of a root of which the server said something else, and that have not been checked since."""
-        entries = self._access.pool.entries().items()
-        sessions = [entry.session for key, entry in entries if key.root == target.root and entry.session is not None]
-        return [path for session in sessions for path in self._access.ledgers.of(session).owed]
+        return [path for _, account in self._of_root(target.root) for path in account.owed]
 
-    def _ledger(self, session: Session, target: SearchedRoot) -> Ledger:
-        """The ledger of a session. A new process is compared with what the one before it said, where both are asked:
-        a file that was moved may end a server, and what the move broke is to be told all the same."""
-        ledger, key = self._access.ledgers.of(session), (session.server, target.root)
-        last = self._last.get(key)
-        if last is not None and ledger.account is None and target.servers[0].spec.scope.kind is ScopeKind.PROJECT_PULL:
-            ledger.account, ledger.account_at, ledger.account_world = last.account, last.account_at, last.account_world
-            ledger.owed = {**last.owed}
-        self._last.put(key, ledger)
-        return ledger
+    def _of_root(self, root: AbsPath) -> list[tuple[str, _Account]]:
+        """The accounts of servers that have one, each with the name of its server."""
+        found = [(key[0], self._accounts.get(key)) for key in self._accounts if key[1] == root]
+        return [(server, account) for server, account in found if account is not None]
 
-    def _comparable(self, ledger: Ledger, path: AbsPath, edited: Sequence[AbsPath]) -> FileAccount | None:
+    def _account(self, session: Session, target: SearchedRoot) -> _Account:
+        """A new process is compared with what the one before it said, where both are asked: a file that was moved may
+        end a server, and what the move broke is to be told all the same."""
+        key = session.server, target.root
+        known = self._accounts.get(key)
+        if known is None or known.incarnation != session.started_at:
+            last, known = known, _Account(session.started_at)
+            if last is not None and target.servers[0].spec.scope.kind is ScopeKind.PROJECT_PULL:
+                known = replace(known, files=last.files, world=last.world, at=last.at, owed=last.owed)
+            self._accounts.put(key, known)
+        return known
+
+    def _comparable(self, account: _Account, path: AbsPath, edited: Sequence[AbsPath]) -> FileAccount | None:
         """What the server said of a file, if its world differs from the present one by these edits alone."""
-        changed = self._states.changed_since(ledger.account_world, path)
+        changed = self._states.changed_since(account.world, path)
         # A folder comes and goes with what is in it.
         others = [one for one in changed or () if not any(is_inside(own, one) for own in edited)]
-        return None if changed is None or others else ledger.owed[path]
+        return None if changed is None or others else account.owed[path]
 
-    def _is_late(self, ledger: Ledger, edited: Sequence[AbsPath]) -> bool:
+    def _is_late(self, account: _Account, edited: Sequence[AbsPath]) -> bool:
         """Whether the last account was given when one of the edits was on disk already: it may speak of that."""
         for path in edited:
             # Of a deleted file only its last text is known, and how old that was.
             age = self._access.texts.age(path) if os.path.exists(path) else None
-            if age is not None and ledger.account_at > current_time() - age:
+            if age is not None and account.at > current_time() - age:
                 return True
-            if age is None and ledger.account is not None and not self._states.has_changed(path, ledger.account_world):
+            if age is None and account.files is not None and not self._states.has_changed(path, account.world):
                 return True
         return False
 
@@ -240,24 +259,24 @@ class ProjectReports:
             return None
 
     async def _ask(
-        self, session: Session, target: SearchedRoot, edited: Sequence[AbsPath], deadline: float
+        self, session: Session, target: SearchedRoot, account: _Account, edited: Sequence[AbsPath], deadline: float
     ) -> ProjectChange | None:
         spec, ledger = target.servers[0].spec, self._access.ledgers.of(session)
         async with ledger.shared():
             match spec.scope.kind:
                 case ScopeKind.PROJECT_PULL if session.supports(PULL):
-                    return await _pulled(session, ledger, deadline)
+                    return await _pulled(session, ledger, account, deadline)
                 case ScopeKind.PROJECT_COMMAND if spec.scope.command in _commands(session):
                     about = {"Files": [uri_of(path) for path in edited]}
                     asked = {"command": spec.scope.command, "arguments": [about]}
                     await session.request(COMMAND, asked, timeout=deadline - current_time())
-                    return _pushed(session, ledger, is_done=True)
+                    return _pushed(session, account, is_done=True)
                 case ScopeKind.PROJECT_PUSH if await _has_begun(session, token := spec.scope.progress or ""):
                     restarts = spec.freshness.restarts_check
                     is_done = await _is_over(session, token, edited, deadline, restarts=restarts)
-                    if spec.scope.starts_with_open and not _speaks_of_all(session, ledger):
+                    if spec.scope.starts_with_open and not _speaks_of_all(session, account):
                         return None
-                    found = _pushed(session, ledger, is_done=is_done)
+                    found = _pushed(session, account, is_done=is_done)
                     # With a second check, neither what is published nor what is answered is all.
                     return found and (found if spec.freshness.save_progress is None else replace(found, reports={}))
                 case _:
@@ -289,34 +308,34 @@ async def _is_over(session: Session, token: str, edited: Sequence[AbsPath], dead
     return False
 
 
-async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectChange | None:
-    if ledger.account_seconds > MAX_ACCOUNT_SECONDS:
+async def _pulled(session: Session, ledger: Ledger, account: _Account, deadline: float) -> ProjectChange | None:
+    if account.seconds > MAX_ACCOUNT_SECONDS:
         return None
     for _ in range(TRIES):
         started, changes = current_time(), ledger.changes
         reports = await session.pull_workspace(timeout=deadline - started)
         if ledger.changes == changes:
-            before, found = ledger.account, _by_path(reports)
+            before, found = account.files, _by_path(reports)
             now = {path: said(map(words_of, report.items)) for path, report in found.items()}
-            ledger.account, ledger.account_at = now, current_time()
+            account.files, account.at = now, current_time()
             if before is None:
                 # The first one takes longer than any other.
                 return None
-            ledger.account_seconds = current_time() - started
+            account.seconds = current_time() - started
             files = {path: before.get(path, FileAccount()) for path in changed_files(before, now)}
             nothing = Report((), None, 0)
             return ProjectChange(session.server, files, reports={path: found.get(path, nothing) for path in files})
     return None
 
 
-def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange | None:
+def _pushed(session: Session, account: _Account, *, is_done: bool) -> ProjectChange | None:
     """What it has published since it was last listened to."""
-    before, pushes = ledger.account, session.reports.pushed_since(ledger.account_heard)
+    before, pushes = account.files, session.reports.pushed_since(account.heard)
     now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
     if is_done or before is not None:
         # A first account is none before it is whole: what it lacks would be taken for new.
-        ledger.account, ledger.account_heard = {**(before or {}), **now}, session.reports.arrivals
-        ledger.account_at = current_time()
+        account.files, account.heard = {**(before or {}), **now}, session.reports.arrivals
+        account.at = current_time()
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.
@@ -326,11 +345,11 @@ def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange
     return ProjectChange(session.server, files, is_done, current)
 
 
-def _speaks_of_all(session: Session, ledger: Ledger) -> bool:
+def _speaks_of_all(session: Session, account: _Account) -> bool:
     """Whether it has ever published about a file that is not open."""
-    if ledger.account is not None:
+    if account.files is not None:
         return True
-    return not all(session.documents.is_open(path) for path in session.reports.pushed_since(ledger.account_heard))
+    return not all(session.documents.is_open(path) for path in session.reports.pushed_since(account.heard))
 
 
 def _is_current(session: Session, path: AbsPath, push: Report) -> bool:

@@ -54,7 +54,9 @@ class _Root(Struct):
 
 
 class ProjectWords:
-    def __init__(self) -> None:
+    def __init__(self, is_followed: Callable[[AbsPath], bool] = lambda _root: True) -> None:
+        self.is_followed = is_followed
+        """Whether every change below a root is noticed; where not, the disk is looked at for each question."""
         self._roots: Recent[AbsPath, _Root] = Recent(MAX_ROOTS)
         self.shapes = ShapeCache()
 
@@ -106,6 +108,8 @@ class ProjectWords:
         if known is None:
             known = _Root()
             self._roots.put(root, known)
+        if not self.is_followed(root):
+            self.lost(root)
         with anyio.move_on_after(seconds) as scope:
             await self._bring_up_to_date(root, known)
         return None if scope.cancelled_caught else known

@@ -9,7 +9,7 @@ the same name, and are only counted.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 
 import anyio
@@ -98,28 +98,21 @@ def listed(paths: Sequence[AbsPath], root: AbsPath) -> str:
 
 
 class ProjectFiles:
-    def __init__(
-        self, texts: Texts, ledgers: Ledgers, words: ProjectWords, is_followed: Callable[[AbsPath], bool]
-    ) -> None:
+    def __init__(self, texts: Texts, ledgers: Ledgers, words: ProjectWords) -> None:
         self._texts = texts
         self._ledgers = ledgers
         self._words = words
-        self._is_followed = is_followed
 
     async def mentioning(
         self, workspace: Workspace, root: AbsPath, name: str, extensions: Collection[str]
     ) -> frozenset[AbsPath] | None:
         """The files of the workspace that mention a name as a whole word; None when that is not known."""
-        top = self._top(workspace, root)
-        self._look_again(top)
-        found = await self._words.mentions(top, {name}, extensions, INDEX_SECONDS)
+        found = await self._words.mentions(self._top(workspace, root), {name}, extensions, INDEX_SECONDS)
         return frozenset(found.files) if found is not None and found.complete else None
 
     async def sources(self, workspace: Workspace, extensions: Collection[str] = ("",)) -> frozenset[AbsPath] | None:
         """Every source file of the workspace with one of these extensions; None when that is not known."""
-        top = self._top(workspace, workspace.root)
-        self._look_again(top)
-        found = await self._words.files(top, INDEX_SECONDS)
+        found = await self._words.files(workspace.root, INDEX_SECONDS)
         wanted = tuple(extensions)
         return None if found is None else frozenset(path for path in found.files if path.endswith(wanted))
 
@@ -213,10 +206,6 @@ class ProjectFiles:
             ledger.send(session, FileToSend(path, language, text, is_old=is_old))
             is_open = True
         return is_open
-
-    def _look_again(self, root: AbsPath) -> None:
-        if not self._is_followed(root):
-            self._words.lost(root)
 
     @staticmethod
     def _top(workspace: Workspace, root: AbsPath) -> AbsPath:

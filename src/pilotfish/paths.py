@@ -68,6 +68,11 @@ def ancestors(folder: str, top: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def distance(path: str, other: str) -> int:
+    """Steps between the folders of two files."""
+    return len(os.path.relpath(os.path.dirname(path), os.path.dirname(other)).split(os.sep))
+
+
 def is_dependency(segments: tuple[str, ...]) -> bool:
     """Whether a path with these segments lies in a folder of dependencies."""
     folders = segments[:-1]

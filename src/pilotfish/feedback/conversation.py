@@ -225,8 +225,7 @@ class Conversation(Struct):
             del self.gone[path]
         if known is not None and len(kept) < len(known.diagnostics) and len(self.gone) < MAX_FILES:
             self.gone[path] = known
-        new = change.introduced if isinstance(change, Delta) else ()
-        mine = tuple(sorted({*kept, *new}, key=place))
+        mine = tuple(sorted({*kept, *change.introduced}, key=place))
         if edited or mine:
             self.changed.add(path)
         if mine and (path in self.introduced or len(self.introduced) < MAX_FILES):

@@ -14,6 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -56,11 +57,21 @@ class Delta(Struct, frozen=True):
     fixed: tuple[Diagnostic, ...]
     reworded: tuple[Diagnostic, ...] = ()
 
+    def is_open(self, wanted: frozenset[Severity]) -> bool:  # noqa: ARG002 -- as of `NoBaseline`
+        return False
+
 
 class NoBaseline(Struct, frozen=True):
     """The diagnostics after the edit, with nothing fresh from before it to compare them with."""
 
     diagnostics: tuple[Diagnostic, ...]
+    introduced: ClassVar[tuple[Diagnostic, ...]] = ()
+    fixed: ClassVar[tuple[Diagnostic, ...]] = ()
+    """As far as anybody knows."""
+
+    def is_open(self, wanted: frozenset[Severity]) -> bool:
+        """Whether it matters what the file was before: one without such findings needs no past."""
+        return any(one.severity in wanted for one in self.diagnostics)
 
 
 Comparison = Delta | NoBaseline

@@ -69,6 +69,11 @@ class Workspace:
     def root(self) -> AbsPath:
         return self.boundary.workspace
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long an edit waits for its verdicts."""
+        return self.config.timing.diagnostics_wait_timeout_ms / 1000
+
     def form(self, *, plain: bool, max_bytes: int | None, stops: bool = False) -> Form:
         """How feedback is written here; `stops`: the host reports when its agent is about to stop."""
         feedback = self.config.feedback

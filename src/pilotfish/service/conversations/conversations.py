@@ -42,7 +42,6 @@ from pilotfish.service.conversations.news import (
     note_judged,
     patience_until,
     scope_of,
-    seconds_to_wait,
     told_files,
     what_is_left,
 )
@@ -375,7 +374,7 @@ class Conversations:
         async with record.telling:
             if last:
                 owe_held(record)
-            deadline = max(started + seconds_to_wait(visit.workspace), current_time() + LOOK_SECONDS)
+            deadline = max(started + visit.workspace.wait_seconds, current_time() + LOOK_SECONDS)
             known = set(without)
             written = self._take_written(record, visit.workspace, known)
             pending = record.state.standing(Standing.PENDING) if last else {}

@@ -143,7 +143,7 @@ class LateChecks:
         call = max((debt.call for debt in pending.values()), default=0)
         for verdict in judged.others.verdicts if judged is not None else ():
             change = judged.others.changes.get(verdict.path) if judged is not None else None
-            if isinstance(change, Delta) and change.introduced and verdict.path not in state.debts:
+            if change is not None and change.introduced and verdict.path not in state.debts:
                 found = CheckedText(verdict.text, change.introduced)
                 state.found(verdict.path, found, call=call, edited=False)
             elif change is not None and verdict.path in state.introduced:

@@ -157,8 +157,7 @@ def edited_files(judged: Judged | None) -> tuple[EditedFile, ...]:
 
 
 def introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:
-    found = {path: change.introduced for path, change in changes.items() if isinstance(change, Delta)}
-    return {path: introduced for path, introduced in found.items() if introduced}
+    return {path: change.introduced for path, change in changes.items() if change.introduced}
 
 
 def told_files(judged: Judged) -> int:
@@ -279,10 +278,6 @@ def cut_off(workspace: Workspace, paths: Sequence[AbsPath], started: float) -> F
 def patience_until(deadline: float) -> Patience:
     left = max(0.1, deadline - current_time())
     return Patience(left, left)
-
-
-def seconds_to_wait(workspace: Workspace) -> float:
-    return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
 
 
 def form_at(moment: Moment, workspace: Workspace) -> Form:

@@ -16,6 +16,7 @@ from pilotfish.feedback.shapes.likely import likely_words
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.shapes.spread import Reach, Spread
 from pilotfish.model import AbsPath
+from pilotfish.paths import distance
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.project_shapes import OutOfTime, ProjectShapes
 from pilotfish.system.clock import current_time
@@ -116,7 +117,7 @@ def _ordered(
     def likeliest(path: AbsPath) -> tuple[bool, bool, bool, int, int, int, str]:
         reach = found.get(path, Reach(0, 0))
         first = path not in broken, path in unlikely, not reach.mentions
-        return *first, reach.steps, -reach.mentions, _distance(path, near), path
+        return *first, reach.steps, -reach.mentions, distance(path, near), path
 
     return tuple(sorted((found.keys() | broken) - own, key=likeliest))
 
@@ -145,8 +146,3 @@ def change_of(edit: EditedText) -> ChangedSymbols:
     changed = changed_symbols if edit.path.endswith(PYTHON) else changed_go if edit.path.endswith(GO) else changed_text
     # Where there was nothing, another file may have been found by the same name.
     return changed(edit.before or None, edit.after)
-
-
-def _distance(path: AbsPath, other: AbsPath) -> int:
-    """Steps between the folders of two files."""
-    return len(os.path.relpath(os.path.dirname(path), os.path.dirname(other)).split(os.sep))

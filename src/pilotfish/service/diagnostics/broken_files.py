@@ -17,7 +17,7 @@ from pilotfish.feedback.conversation import still_there, with_late
 from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.project_account import FileAccount, said, said_of, since_said
-from pilotfish.model import AbsPath, Severity
+from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import words_of
 from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, affecting
@@ -348,11 +348,11 @@ class ProjectCheck:
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
         wanted = workspace.config.feedback.severities
         # Nobody knows yet what is new in these: they count as not checked, and follow.
-        unknown = [path for path, change in changes.items() if _has_findings(change, wanted)]
+        unknown = [path for path, change in changes.items() if change.is_open(wanted)]
         late = {path for path in unknown if search.is_comparable(workspace, verdicts[path])}
         search.found |= {path: one for path, one in verdicts.items() if path not in late}
         search.changes |= {path: one for path, one in changes.items() if path not in late}
-        return [path for path, change in changes.items() if _introduced(change)]
+        return [path for path, change in changes.items() if change.introduced]
 
     async def _check(self, visit: Visit, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files. What a check that was interrupted has found, and stands, is not asked again."""
@@ -386,7 +386,7 @@ class ProjectCheck:
             since = await self._compare_with(visit, search, _texts_before(edits), judged)
             told = {path: still_there(search.heard.told.get(path), one.checked) for path, one in judged.items()}
             sifted = {path: _sorted(visit.workspace, path, change, search.deleted) for path, change in since.items()}
-            search.uncompared |= {path for path, change in sifted.items() if _has_findings(change, wanted)}
+            search.uncompared |= {path for path, change in sifted.items() if change.is_open(wanted)}
             found = {path: in_either(one, since[path], told[path]) for path, one in found.items()}
         return found
 
@@ -405,8 +405,7 @@ class ProjectCheck:
         unknown = {
             path: judged[path]
             for path, change in changes.items()
-            if isinstance(change, NoBaseline)
-            and _has_findings(_sorted(workspace, path, change, search.deleted), wanted)
+            if isinstance(change, NoBaseline) and _sorted(workspace, path, change, search.deleted).is_open(wanted)
         }
         for path in unknown.keys() & search.said.keys():
             server, account = search.said[path]
@@ -436,9 +435,9 @@ class ProjectCheck:
     @staticmethod
     def _remember(broken: set[AbsPath], changes: Mapping[AbsPath, Comparison]) -> None:
         for path, change in changes.items():
-            if _introduced(change):
+            if change.introduced:
                 broken.add(path)
-            elif isinstance(change, Delta) and change.fixed:
+            elif change.fixed:
                 broken.discard(path)
 
 
@@ -455,12 +454,6 @@ def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPa
     return broken_by_deletion(verdict.checked, deleted, frozenset[str]().union(*codes))
 
 
-def _introduced(change: Comparison) -> bool:
-    return isinstance(change, Delta) and bool(change.introduced)
-
-
-def _has_findings(change: Comparison, wanted: frozenset[Severity]) -> bool:
-    return isinstance(change, NoBaseline) and any(found.severity in wanted for found in change.diagnostics)
 
 
 def _sorted(workspace: Workspace, path: AbsPath, change: Comparison, deleted: Collection[AbsPath]) -> Comparison:

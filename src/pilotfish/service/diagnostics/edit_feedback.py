@@ -15,7 +15,7 @@ from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.conversation import credited, still_there, with_late
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.shapes.changes import old_signatures, old_symbol
@@ -151,7 +151,7 @@ class EditFeedback:
         changed, known = [_real(workspace, one.path) for one in checked], {**scope.unfinished, **said}
         edit = replace(edit, settings=await self.settings.old_texts(workspace, changed, known, rewritten))
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
-        seconds = (scope.patience and scope.patience.later) or _wait(workspace)
+        seconds = (scope.patience and scope.patience.later) or workspace.wait_seconds
         changes, late = await self._compare_twice(visit, edit, earlier, limits, seconds, scope.told)
         self._remember(workspace, checked, world)
         now = {one.path: one.checked for one in edit.verdicts if one.refused is None}
@@ -187,7 +187,7 @@ class EditFeedback:
         scope: Scope,
     ) -> BrokenFiles:
         """What the edit broke in other files, and what the edits since the texts in `first` broke together."""
-        deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
+        deadline = max(started + visit.workspace.wait_seconds, current_time() + scope.others_seconds)
         deadline = min(deadline, scope.until or deadline)
         texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
@@ -277,7 +277,7 @@ class EditFeedback:
         """What the edit changed in each of its files; and those of which a server has not said it in time."""
         there = [one for one in edit.verdicts if one.refused is None]
         changes = {one.path: delta(self._known_before(one, edit), one.checked) for one in there}
-        unknown = [one for one in there if limits.only_new and _is_open(changes[one.path], limits)]
+        unknown = [one for one in there if limits.only_new and changes[one.path].is_open(limits.severities)]
         # Where the old text is not known, nothing is called new.
         unknown = [one for one in unknown if edit.before.get(one.path) is not None or one.path in edit.moved]
         if not unknown:
@@ -367,11 +367,6 @@ class EditFeedback:
                 self._states.saw(_real(workspace, verdict.path), "")
 
 
-def _is_open(change: Comparison, limits: FeedbackSettings) -> bool:
-    """Whether it matters what the file was before, and nobody knows it: a file without findings needs no past."""
-    return isinstance(change, NoBaseline) and any(one.severity in limits.severities for one in change.diagnostics)
-
-
 def _may_follow(verdict: FileVerdict) -> bool:
     return any(outcome.is_late and outcome.why not in IMPOSSIBLE for outcome in verdict.outcomes)
 
@@ -390,20 +385,11 @@ def _real(workspace: Workspace, path: str) -> AbsPath:
         return AbsPath(path)
 
 
-def _wait(workspace: Workspace) -> float:
-    return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-
-
 def _possibly_older(limits: FeedbackSettings, others: BrokenFiles) -> list[AbsPath]:
     """Other files with findings of which nobody knows whether the edit caused them."""
     if not limits.only_new:
         return []
-    unknown = {path: change for path, change in others.changes.items() if isinstance(change, NoBaseline)}
-    return [
-        path
-        for path, change in unknown.items()
-        if any(found.severity in limits.severities for found in change.diagnostics)
-    ]
+    return [path for path, change in others.changes.items() if change.is_open(limits.severities)]
 
 
 def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
@@ -446,7 +432,7 @@ def _feedback(
     text: str, judged: Judged, changes: Mapping[AbsPath, Comparison], started: float, caveats: Sequence[str] = ()
 ) -> Feedback:
     edited, others, wanted = judged.edited, judged.others, judged.limits.severities
-    deltas = [change for change in (*changes.values(), *others.changes.values()) if isinstance(change, Delta)]
+    both = (*changes.values(), *others.changes.values())
     found = {verdict.path: verdict.diagnostics for verdict in edited}
     effort = _with_others(effort_of(edited, others.verdicts, started), others)
     if not edited:
@@ -461,8 +447,8 @@ def _feedback(
         meta.state,
         effort.duration_ms,
         "; ".join(reasons) or meta.reason,
-        introduced=sum(one.severity in wanted for change in deltas for one in change.introduced),
-        fixed=sum(one.severity in wanted for change in deltas for one in change.fixed),
+        introduced=sum(one.severity in wanted for change in both for one in change.introduced),
+        fixed=sum(one.severity in wanted for change in both for one in change.fixed),
         others=_counted(others),
     )
 

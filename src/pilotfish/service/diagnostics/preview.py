@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from pilotfish.errors import Refused
-from pilotfish.feedback.delta import Comparison, Delta, delta
+from pilotfish.feedback.delta import Comparison, delta
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
@@ -54,7 +54,7 @@ class Previews:
         """
         workspace = visit.workspace
         workspace.require_enabled()
-        wait = workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+        wait = workspace.wait_seconds
         proposed, refused = _admitted(texts, workspace.boundary)
         plain = [path for path in paths if path not in texts]
         created = _missing(proposed)
@@ -74,7 +74,7 @@ class Previews:
         after = await self._judge(visit, proposed, [*before, *further], time)
         known = {one.path: one.checked for one in (*before, *further) if one.is_final} | dict.fromkeys(created, NO_FILE)
         changes = {path: delta(known.get(path), one.checked) for path, one in after.items()}
-        shown = [one for one in after.values() if one.path in asked or (one.is_final and _breaks(changes[one.path]))]
+        shown = [one for one in after.values() if one.path in asked or (one.is_final and changes[one.path].introduced)]
         return Previewed(
             asked=(*(one for one in shown if one.path in asked), *refused),
             changes={one.path: changes[one.path] for one in shown},
@@ -119,7 +119,3 @@ def _admitted(texts: Mapping[str, str], boundary: Boundary) -> tuple[dict[AbsPat
 
 def _missing(paths: Iterable[AbsPath]) -> set[AbsPath]:
     return {path for path in paths if not os.path.isfile(path)}
-
-
-def _breaks(change: Comparison | None) -> bool:
-    return isinstance(change, Delta) and bool(change.introduced)

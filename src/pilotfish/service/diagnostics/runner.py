@@ -204,9 +204,10 @@ class CheckRunner:
         given = await side_by_side(one, tuple(texts.items()))
         return {path: found for path, found in zip(orders, given, strict=True) if found is not None}
 
-    def sessions(self) -> list[tuple[Key, Session]]:
-        """The servers that run and can be asked."""
-        return [(key, one.session) for key, one in self._pool.entries().items() if one.session and one.usable]
+    def sessions(self, root: AbsPath | None = None) -> list[tuple[Key, Session]]:
+        """The servers that run and can be asked, of one root or of all."""
+        entries = [(key, one) for key, one in self._pool.entries().items() if root is None or key.root == root]
+        return [(key, one.session) for key, one in entries if one.session and one.usable]
 
     def processes(self) -> frozenset[tuple[str, float]]:
         """The same, each with its start time, without those that are started anew before they judge anything."""
@@ -230,10 +231,8 @@ class CheckRunner:
     def spoken_of(self, root: AbsPath) -> dict[AbsPath, tuple[str, Report]]:
         """Files of which the servers of a root have complained since the last call, each with the server that did."""
         found: dict[AbsPath, tuple[str, Report]] = {}
-        for key, entry in self._pool.entries().items():
-            if key.root != root or entry.session is None or not entry.usable:
-                continue
-            session, ledger = entry.session, self._ledgers.of(entry.session)
+        for key, session in self.sessions(root):
+            ledger = self._ledgers.of(session)
             pushes = session.reports.pushed_since(ledger.heard)
             spoken = {path: push for path, push in pushes.items() if push.items}
             if len(spoken) <= MAX_SPOKEN:
@@ -244,15 +243,13 @@ class CheckRunner:
     async def tell_deleted(self, root: AbsPath, paths: Sequence[AbsPath]) -> None:
         """Tell the servers of a root of deleted files, where no watcher does."""
         changes = [PathChange(path, Change.DELETED) for path in paths]
-        for key, entry in self._pool.entries().items():
-            if key.root != root or entry.session is None or not entry.usable:
-                continue
-            ledger = self._ledgers.of(entry.session)
+        for _, session in self.sessions(root):
+            ledger = self._ledgers.of(session)
             async with ledger.shared():
-                entry.session.tell_changes(changes)
+                session.tell_changes(changes)
                 ledger.note_disk_change()
                 for path in paths:
-                    await self._ledgers.follow(entry.session, path, gone=True)
+                    await self._ledgers.follow(session, path, gone=True)
 
     async def _read(self, workspace: Workspace, path: str, given: Given | None) -> FileToSend:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""

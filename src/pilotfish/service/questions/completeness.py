@@ -20,7 +20,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Refused
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside, shown_path
+from pilotfish.paths import distance, is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.notebooks import code_bytes, is_notebook
 from pilotfish.servers.resolve import Candidate
@@ -134,7 +134,7 @@ class ProjectFiles:
             found = await self.mentioning(workspace, candidate.root, name, extensions)
         if found is None:
             return SearchedFiles(name, indexed=False, is_whole=is_whole, lacks=lacks)
-        ordered = sorted(found, key=lambda path: (_distance(path, near or candidate.root), path))
+        ordered = sorted(found, key=lambda path: (distance(path, near or candidate.root), path))
         if is_whole:
             if not session.documents.paths:
                 # A server without a document has no project yet.
@@ -258,8 +258,3 @@ def head_of(path: AbsPath, most: int) -> bytes:
     # A notebook is read as a whole, or not at all.
     content = read_regular(path, MAX_FILE_BYTES if is_notebook(path) else most, follows=False) or b""
     return code_bytes(path, content)[:most]
-
-
-def _distance(path: AbsPath, other: AbsPath) -> int:
-    """Steps between the folders of two files."""
-    return len(os.path.relpath(os.path.dirname(path), os.path.dirname(other)).split(os.sep))

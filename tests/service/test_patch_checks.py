@@ -1,7 +1,7 @@
 """Judging patches on a scripted server: what is not known when the time is over is said."""
 
 import os
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +73,11 @@ class Asked:
         checks = ground.service.patch_checks
         check = checks.check
 
-        async def heard(run: Any, paths: Collection[AbsPath], *, others: bool) -> Any:
+        async def heard(visit: Visit, paths: Sequence[AbsPath], **how: bool) -> Any:
             if (ground.root / "lib.rb").read_text() == BASE:
                 self.at_base += [os.path.basename(path) for path in paths]
                 await before()
-            return await check(run, paths, others=others)
+            return await check(visit, paths, **how)
 
         self._monkeypatch.setattr(checks, "check", heard)
 
@@ -97,10 +97,10 @@ async def test_a_patch_whose_time_is_over_before_the_affected_files_are_known_is
         checks = ground.service.patch_checks
         check = checks.check
 
-        async def slow(*given: Any, others: bool) -> Any:
+        async def slow(*given: Any, **how: bool) -> Any:
             nonlocal passed
-            found = await check(*given, others=others)
-            passed += 0.0 if others else PATCH_SECONDS
+            found = await check(*given, **how)
+            passed += 0.0 if how["others"] else PATCH_SECONDS
             return found
 
         monkeypatch.setattr(checks, "check", slow)

@@ -105,14 +105,21 @@ class CopyMoves(Struct, frozen=True):
     to_patch: Callable[[], Awaitable[None]]
 
 
-class PatchChecks(Struct, frozen=True):
+class PatchChecks:
     """What it takes to judge patches."""
 
-    runner: CheckRunner
-    reports: ProjectReports
-    words: ProjectWords
-    in_step: Callable[[Visit], Awaitable[Visit]]
-    """Tells the servers what was written."""
+    def __init__(
+        self,
+        runner: CheckRunner,
+        reports: ProjectReports,
+        words: ProjectWords,
+        in_step: Callable[[Visit], Awaitable[Visit]],
+    ) -> None:
+        """`in_step`: tells the servers what was written."""
+        self.runner = runner
+        self.reports = reports
+        self.words = words
+        self.in_step = in_step
 
     def of(
         self,
@@ -129,6 +136,19 @@ class PatchChecks(Struct, frozen=True):
         """
         visit.workspace.require_enabled()
         return PatchCheck(self, visit, edits, moves, states, with_hints)
+
+    async def check(
+        self, visit: Visit, paths: Sequence[AbsPath], *, others: bool, with_hints: bool
+    ) -> list[FileVerdict]:
+        """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
+        found = list[FileVerdict]()
+
+        async def one(path: AbsPath) -> None:
+            run = self.runner.run
+            found.extend(await run(visit, [path], patience=PATIENCE, anew=others, with_hints=with_hints))
+
+        await a_few_at_once(one, paths, AT_ONCE)
+        return found
 
 
 class PatchCheck:
@@ -209,17 +229,6 @@ class PatchCheck:
         self._is_complete = self._is_complete and found.complete
         return found.files
 
-    async def _check(self, paths: Sequence[AbsPath], *, others: bool) -> list[FileVerdict]:
-        """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
-        found, run = list[FileVerdict](), self._checks.runner.run
-
-        async def one(path: AbsPath) -> None:
-            hints = self._with_hints
-            found.extend(await run(self._visit, [path], patience=PATIENCE, anew=others, with_hints=hints))
-
-        await a_few_at_once(one, paths, AT_ONCE)
-        return found
-
     @property
     def _left(self) -> float:
         return self._deadline - current_time()
@@ -262,7 +271,7 @@ class PatchCheck:
                 self._shared.asking |= asking
             if self._is_patched:
                 await self._to_base()
-            verdicts = await self._check(asked, others=False)
+            verdicts = await self._checks.check(self._visit, asked, others=False, with_hints=self._with_hints)
         finally:
             for name in asking:
                 del self._shared.asking[name]
@@ -296,7 +305,7 @@ class PatchCheck:
             before = self._bases.get(self._named(path), CheckedText("", ()))
             self._deltas[path] = Delta((), (), before.diagnostics)
         there = [path for path in new if path not in self._gone]
-        for verdict in await self._check(there, others=others):
+        for verdict in await self._checks.check(self._visit, there, others=others, with_hints=self._with_hints):
             self._verdicts[verdict.path] = verdict
             before = self._before(verdict.path)
             change = None if before is None else delta(before, self._state(verdict))

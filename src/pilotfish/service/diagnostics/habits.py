@@ -49,7 +49,7 @@ class HabitStore:
     """Without a memory, every process starts with no habits."""
 
     def __init__(self, memory: Memory | None) -> None:
-        self._kept = memory and Remembered(memory, KIND, Habits, Habits, MAX_KEPT)
+        self._kept = None if memory is None else Remembered(memory, KIND, Habits, Habits, MAX_KEPT)
 
     def recall(self, session: Session) -> Habits:
         return self._kept.get(_key(session)) if self._kept else Habits()

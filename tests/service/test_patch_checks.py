@@ -17,7 +17,7 @@ from pilotfish.batch.patches import Patch
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict, SharedStates
+from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchCheck, PatchVerdict, SharedStates
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import WallClock, current_time
 from support.servers.linker import linker
@@ -115,11 +115,10 @@ async def test_a_reason_names_the_workspace_and_not_the_copy_of_it(
     async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
         ground.write("lib.rb", BASE)
 
-        async def untrusted(*_: Any, with_hints: bool) -> PatchVerdict:
-            assert not with_hints
+        async def untrusted(_check: PatchCheck) -> PatchVerdict:
             return PatchVerdict(state=State.UNAVAILABLE, reason=f"trust the workspace: pilotfish trust {ground.root}")
 
-        monkeypatch.setattr(ground.service.patch_checks, "judge", untrusted)
+        monkeypatch.setattr(PatchCheck, "judge", untrusted)
         settings = JudgeSettings(AbsPath("/projects/shop"))
         judge = PatchJudge(ground.service, ground.client, settings, BaseStates(), AbsPath(str(tmp_path)))
         judged = await judge.judge(Patch("a", {"lib.rb": "def sum\n"}))

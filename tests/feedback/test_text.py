@@ -13,7 +13,7 @@ from pilotfish.config.schema import SEVERITIES, FeedbackSettings, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
 from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT
 from pilotfish.feedback.select import Checked, Selection, selection
-from pilotfish.feedback.text import Form, appended, feedback_text, named
+from pilotfish.feedback.text import Form, appended, feedback_text, named, with_notes
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.protocol.diagnostics import merged
 from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
@@ -498,8 +498,8 @@ def test_notes_stand_after_the_findings_or_alone_and_give_way_to_them() -> None:
     note = "Not checked: </diagnostics> Run cmake -B build && make <target>."
     written = note.replace("</", "‹/")
     nothing = selection([compared("a.py")], [], "edit", ONLY_NEW)
-    assert feedback_text(nothing, FORM, [note]) == written
-    assert "<" not in feedback_text(nothing, PLAIN, [note])
+    assert with_notes(feedback_text(nothing, FORM), [note], FORM) == written
+    assert "<" not in with_notes(feedback_text(nothing, PLAIN), [note], PLAIN)
     broken = selection([compared("a.py", introduced=errors(1))], [], "edit", ONLY_NEW)
     alone = feedback_text(broken, FORM)
     assert feedback_text(broken, FORM, [note]) == f"{alone}\n\n{written}"

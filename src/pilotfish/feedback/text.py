@@ -75,17 +75,8 @@ class FileRole(Enum):
     """The change is finished."""
 
 
-def feedback_text(selection: Selection, form: Form, notes: Sequence[str] = ()) -> str:
-    """The text, at most `max_bytes` of UTF-8; empty when there is nothing to say.
-
-    What does not fit is left out in whole lines, the lightest findings first, and counted. Where not even the count
-    fits, the text is empty. `notes` are lines about what could not be said, which give way to findings.
-    """
-    return with_notes(_fitting(selection, form), notes, form)
-
-
 def with_notes(text: str, notes: Sequence[str], form: Form) -> str:
-    """The text with these lines after it, where there is room for them."""
+    """The text with these lines after it, about what could not be said, where there is room: they give way to it."""
     lines = [sanitised(note, MESSAGE_LIMIT) for note in notes]
     # They are ours, and hold commands.
     spoken = "\n".join(unbracketed(line) if form.plain else quoted_code(line) for line in lines)
@@ -93,7 +84,12 @@ def with_notes(text: str, notes: Sequence[str], form: Form) -> str:
     return joined if form.max_bytes is None or len(joined.encode()) <= form.max_bytes else text
 
 
-def _fitting(selection: Selection, form: Form) -> str:
+def feedback_text(selection: Selection, form: Form) -> str:
+    """The text, at most `max_bytes` of UTF-8; empty when there is nothing to say.
+
+    What does not fit is left out in whole lines, the lightest findings first, and counted. Where not even the count
+    fits, the text is empty.
+    """
     text = _rendered(selection, form)
     if form.max_bytes is None or len(text.encode()) <= form.max_bytes:
         return text

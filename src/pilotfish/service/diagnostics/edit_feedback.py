@@ -17,10 +17,10 @@ from pilotfish.errors import Code, Refused
 from pilotfish.feedback.conversation import credited, still_there, with_late
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
-from pilotfish.feedback.select import Checked, selection
+from pilotfish.feedback.select import Checked, Selection, selection
 from pilotfish.feedback.shapes.changes import old_signatures, old_symbol
 from pilotfish.feedback.shapes.python import PYTHON
-from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of
+from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of, with_notes
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.changed_settings import ChangedSettings
@@ -322,14 +322,17 @@ class EditFeedback:
         changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
         only_new, known = judged.limits.only_new, brought or {}
         own = {path: credited(change, known.get(path), only_new=only_new) for path, change in changes.items()}
-        text = _text(workspace, touch, judged, own, notes)
+        most = min((size for size in (judged.limits.max_bytes, touch.max_bytes) if size is not None), default=None)
+        form = workspace.form(plain=touch.plain, max_bytes=most, stops=touch.stops)
+        found = feedback_text(_chosen(touch, judged, own), form)
+        text = with_notes(found, notes, form)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
             lines = self._missing_line(visit, judged.missing.packages, judged)
             notes += [line for line in lines if line not in notes]
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(visit, judged.edited)
-            text = _text(workspace, touch, judged, own, notes)
+            text = with_notes(found, notes, form)
         # What was found and is not told as an error: the answer is not the whole one then.
         untold = [
             *(missing_imports_line(len(each)) for each in [judged.missing.packages] if each),
@@ -407,19 +410,15 @@ def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:
     return [f"It is not known yet which errors are new in {names}: they follow."] if names else []
 
 
-def _text(
-    workspace: Workspace, touch: Touch, judged: Judged, changes: Mapping[AbsPath, Comparison], notes: Sequence[str]
-) -> str:
-    assert touch.kind != "read"  # the caller looked
-    limits, texts = judged.limits, {one.path: one.text for one in judged.verdicts}
-    most = min((size for size in (limits.max_bytes, touch.max_bytes) if size is not None), default=None)
+def _chosen(touch: Touch, judged: Judged, changes: Mapping[AbsPath, Comparison]) -> Selection:
+    texts = {one.path: one.text for one in judged.verdicts}
     edited = [Checked(path, change, texts.get(path, "")) for path, change in changes.items()]
     related = [Checked(path, change, texts.get(path, "")) for path, change in judged.others.changes.items()]
-    chosen = selection(edited, related, touch.kind, limits)
+    chosen = selection(edited, related, touch.kind, judged.limits)
     if chosen.others and not any(file.left_out for file in chosen.others):
         places = [place for file in chosen.others for place in places_of(file)]
         chosen = replace(chosen, changed=old_symbol(judged.signatures, places))
-    return feedback_text(chosen, workspace.form(plain=touch.plain, max_bytes=most, stops=touch.stops), notes)
+    return chosen
 
 
 def _signatures(edit: _Edit) -> tuple[tuple[str, str], ...]:

@@ -146,9 +146,10 @@ async def test_what_a_deletion_broke_is_told_also_when_others_wrote_before_the_f
         await ground.touched(f"lib{end}", kind="read")
         (entry,) = ground.service.pool.entries().values()
         assert entry.session is not None
-        ledger = ground.service._ledgers.of(entry.session)  # pyright: ignore[reportPrivateUsage]
+        account = ground.service.patch_checks.reports.accounts.get((entry.session.server, entry.session.root))
+        assert account is not None
         with anyio.move_on_after(20):
-            while ledger.account_world < states.world:
+            while account.world < states.world:
                 with anyio.move_on_after(0.1):
                     await entry.session.changed.wait()
         (ground.root / f"lib{end}").unlink()
@@ -194,8 +195,9 @@ async def test_what_the_last_process_was_too_slow_to_say_is_not_charged_to_an_ed
         await edited(ground, "other.py", "def name9\ndef name8\n")
         (entry,) = ground.service.pool.entries().values()
         assert entry.session is not None
-        ledger = ground.service._ledgers.of(entry.session)  # pyright: ignore[reportPrivateUsage]
-        ledger.account_seconds = 9.0
+        account = ground.service.patch_checks.reports.accounts.get((entry.session.server, entry.session.root))
+        assert account is not None
+        account.seconds = 9.0
         # Somebody else breaks a file, and the server is not asked about its project any more.
         ground.write("lib.py", "def name5\n")
         lib = AbsPath(str(ground.root / "lib.py"))
@@ -310,10 +312,10 @@ async def test_what_a_server_says_of_other_files_after_the_first_save_is_no_news
         await ground.service.touched(Touch(("lib.py",), "read"), ground.client)
         session = ground.entry("pyrefly").session
         assert session is not None
-        ledger = ground.service._ledgers.of(session)  # pyright: ignore[reportPrivateUsage]
+        accounts, key = ground.service.patch_checks.reports.accounts, (session.server, session.root)
         with anyio.move_on_after(10):
             # What it says of the project before the edit is learnt in the background.
-            while ledger.account_at < 0:
+            while (account := accounts.get(key)) is None or account.at < 0:
                 with anyio.move_on_after(0.1):
                     await session.changed.wait()
         ground.write("lib.py", "def total() -> int:\n    return 1\n\n\ndef added() -> int:\n    return 2\n")

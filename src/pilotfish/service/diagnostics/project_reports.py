@@ -90,7 +90,7 @@ class ProjectReports:
     def __init__(self, access: Access, states: FileStates) -> None:
         self._access = access
         self._states = states
-        self._accounts: Recent[tuple[str, AbsPath], _Account] = Recent(MAX_LAST)
+        self.accounts: Recent[tuple[str, AbsPath], _Account] = Recent(MAX_LAST)
         """By server and root."""
 
     async def changed(
@@ -182,19 +182,19 @@ class ProjectReports:
 
     def _of_root(self, root: AbsPath) -> list[tuple[str, _Account]]:
         """The accounts of servers that have one, each with the name of its server."""
-        found = [(key[0], self._accounts.get(key)) for key in self._accounts if key[1] == root]
+        found = [(key[0], self.accounts.get(key)) for key in self.accounts if key[1] == root]
         return [(server, account) for server, account in found if account is not None]
 
     def _account(self, session: Session, target: SearchedRoot) -> _Account:
         """A new process is compared with what the one before it said, where both are asked: a file that was moved may
         end a server, and what the move broke is to be told all the same."""
         key = session.server, target.root
-        known = self._accounts.get(key)
+        known = self.accounts.get(key)
         if known is None or known.incarnation != session.started_at:
             last, known = known, _Account(session.started_at)
             if last is not None and target.servers[0].spec.scope.kind is ScopeKind.PROJECT_PULL:
                 known = replace(known, files=last.files, world=last.world, at=last.at, owed=last.owed)
-            self._accounts.put(key, known)
+            self.accounts.put(key, known)
         return known
 
     def _comparable(self, account: _Account, path: AbsPath, edited: Sequence[AbsPath]) -> FileAccount | None:

@@ -502,5 +502,5 @@ def test_notes_stand_after_the_findings_or_alone_and_give_way_to_them() -> None:
     assert "<" not in with_notes(feedback_text(nothing, PLAIN), [note], PLAIN)
     broken = selection([compared("a.py", introduced=errors(1))], [], "edit", ONLY_NEW)
     alone = feedback_text(broken, FORM)
-    assert feedback_text(broken, FORM, [note]) == f"{alone}\n\n{written}"
-    assert feedback_text(broken, replace(FORM, max_bytes=len(alone)), [note]) == alone
+    assert with_notes(alone, [note], FORM) == f"{alone}\n\n{written}"
+    assert with_notes(alone, [note], replace(FORM, max_bytes=len(alone))) == alone

@@ -411,6 +411,7 @@ def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:
 
 
 def _chosen(touch: Touch, judged: Judged, changes: Mapping[AbsPath, Comparison]) -> Selection:
+    assert touch.kind != "read"  # the caller looked
     texts = {one.path: one.text for one in judged.verdicts}
     edited = [Checked(path, change, texts.get(path, "")) for path, change in changes.items()]
     related = [Checked(path, change, texts.get(path, "")) for path, change in judged.others.changes.items()]

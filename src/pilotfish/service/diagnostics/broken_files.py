@@ -454,7 +454,5 @@ def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPa
     return broken_by_deletion(verdict.checked, deleted, frozenset[str]().union(*codes))
 
 
-
-
 def _sorted(workspace: Workspace, path: AbsPath, change: Comparison, deleted: Collection[AbsPath]) -> Comparison:
     return without_missing_packages(workspace, path, change, deleted).change

@@ -195,9 +195,7 @@ class EditFeedback:
         heard = KnownFindings(scope.untold, scope.told)
         waits_since = started if scope.until else None
         run, until = self._project.run, scope.until
-        found = (
-            await run(visit, edits, deadline, heard, since, until, waits_since) if edits else BrokenFiles()
-        )
+        found = await run(visit, edits, deadline, heard, since, until, waits_since) if edits else BrokenFiles()
         if edit.settings:
             own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
             found = found.joined(await self._project.rejudge(visit, files, edit.settings, own, deadline))

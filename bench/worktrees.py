@@ -47,7 +47,7 @@ def main() -> None:
         verb(alone, "daemon", "stop")
         trees = [_worktree(root, folder / f"tree{number}") for number in range(asked.worktrees)]
         budget = round(one * (asked.holds + 0.5))
-        config = {**WAIT, "pool": {"memoryMiB": budget}}
+        config = {**WAIT, "pool": {"memoryMiB": budget, "shareWorktrees": True}}
         # All worktrees are below this folder: whatever works there is counted.
         setting = Setting(folder, folder / "scratch-many", asked.server, config=config).prepare()
         used, began = [0.0], time.monotonic()

@@ -48,7 +48,7 @@ SECTIONS: dict[str, st.SearchStrategy[Any]] = {
     "navigationTools": ANYTHING,
     "startAhead": ANYTHING,
     "mcp": some_of("tools"),
-    "pool": some_of("idleMinutes", "memoryMiBPerServer", "memoryMiB"),
+    "pool": some_of("idleMinutes", "memoryMiBPerServer", "memoryMiB", "shareWorktrees"),
     "security": some_of("projectConfigPolicy", "trustedProjectRoots", "allowExternalPaths"),
     "other": ANYTHING,
 }

@@ -1,6 +1,8 @@
 """The folder in which one worktree after the other is shown to a server."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,3 +138,14 @@ def test_what_would_mean_something_else_there_is_not_shown(
     with pytest.raises(Unshareable):
         mirror.become(two)
     assert mirror.become(one) == []
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next(trees: tuple[Tree, Tree], tmp_path: Path) -> None:
+    folders = tmp_path / "shown"
+    argv = [sys.executable, "-c", "import os; print(os.getpid())"]
+    gone = subprocess.run(argv, capture_output=True, text=True, check=True)
+    left, used = folders / f"a-{gone.stdout.strip()}", folders / f"b-{os.getpid()}"
+    for folder in (left, used):
+        (folder / "pack").mkdir(parents=True)
+    Mirror(AbsPath(str(folders / f"c-{os.getpid()}")), trees[0])
+    assert (left.exists(), used.exists()) == (False, True)

@@ -195,6 +195,7 @@ async def trees(folder: Path, server: str, files: dict[str, str], *, trusted: bo
         _git(root, "worktree", "add", "-q", "--detach", str(folder / name))
     config = {**only(server), "timing": {"diagnosticsWaitTimeoutMs": 90_000, "firstTouchTimeoutMs": 90_000}}
     config["security"] = {"trustedProjectRoots": [str(folder / name) for name in TREES] if trusted else []}
+    config["pool"] = {"shareWorktrees": True}
     async with (
         real_service(folder, config) as shared,
         real_service(folder, config, Limits(share_worktrees=False)) as alone,

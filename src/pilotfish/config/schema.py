@@ -201,6 +201,9 @@ class PoolSettings(Section, frozen=True):
     memory_mib: Annotated[
         Count | Literal["half"] | None, _about("All servers together; half: of the machine's memory.")
     ] = "half"
+    share_worktrees: Annotated[
+        bool, _about("Worktrees of a repository take turns at one server, where it can: less memory, longer waits.")
+    ] = False
 
 
 class McpSettings(Section, frozen=True):

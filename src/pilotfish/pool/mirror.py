@@ -119,6 +119,8 @@ class Mirror:
         self._shown: dict[str, bytes] = {}
         self._written_at = 0
         wanted = tree.entries()
+        make_private_folders(os.path.dirname(folder))
+        _remove_abandoned(os.path.dirname(folder))
         shutil.rmtree(folder, ignore_errors=True)
         make_private_folders(folder)
         repository = os.path.join(tree.top, ".git")
@@ -213,6 +215,16 @@ class Mirror:
 
     def _change(self, name: str, change: Change) -> PathChange:
         return PathChange(AbsPath(os.path.join(self.folder, name)), change)
+
+
+def _remove_abandoned(folders: str) -> None:
+    """The name of each ends with the process that made it: one that was killed has left its own."""
+    from psutil import pid_exists
+
+    for name in os.listdir(folders):
+        maker = name.rpartition("-")[2]
+        if maker.isdigit() and not pid_exists(int(maker)):
+            shutil.rmtree(os.path.join(folders, name), ignore_errors=True)
 
 
 def _content(path: str) -> bytes:

@@ -125,7 +125,7 @@ class Limits(Struct, frozen=True):
     memory_mib: float | None = None
     servers: int = 64
     share_worktrees: bool = True
-    """One server for several worktrees of a repository, where the catalogue says that it can."""
+    """One server for several worktrees, where the configuration wants it and the catalogue says that it can."""
 
 
 class Demand(Struct, frozen=True):

@@ -181,7 +181,7 @@ class Launches:
     def _share(
         self, spec: ServerSpec, root: AbsPath, launch: Launch, inputs: InputEvidence | None, python: Iterable[AbsPath]
     ) -> Share | None:
-        if not spec.shares_worktrees:
+        if not (spec.shares_worktrees and self._config.pool.share_worktrees):
             return None
         packages = package_folders(spec.inputs, root, self._config.root, python)
         said = [spec.initialization, spec.settings]

@@ -198,6 +198,7 @@ def test_a_later_answer_replaces_an_earlier_one_and_keeps_what_is_registered() -
     assert capabilities.supports("textDocument/hover")
     assert capabilities.supports("textDocument/rename")
     assert capabilities.position_encoding == "utf-8"
+    assert capabilities.answer["positionEncoding"] == "utf-8"
     assert Capabilities().position_encoding is None
 
 

@@ -17,6 +17,7 @@ from sys import intern
 from pilotfish.model import AbsPath
 from pilotfish.paths import DEPENDENCY_FOLDERS, below, is_inside
 from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.system import calls
 from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import REPOSITORIES
@@ -228,7 +229,7 @@ def _remove_abandoned(folders: str) -> None:
 
 
 def _content(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | calls.O_NOFOLLOW | calls.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         return file.read()
 

@@ -6,7 +6,9 @@ It may come from an archive or a share, `.git` and all.
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,30 @@ def test_nothing_is_written_or_read_beyond_the_repository(command: str, trap: Pa
 def test_nothing_of_a_repository_runs(command: str, trap: Path, ran: Canary, tmp_path: Path) -> None:
     COMMANDS[command](AbsPath(str(trap)), tmp_path)
     assert not ran.was_read()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_aliases_signatures_and_a_remote_that_has_what_is_missing_run_nothing(
+    command: str, trap: Path, ran: Canary, tmp_path: Path
+) -> None:
+    program = tmp_path / "ends"  # git waits for what answers nothing
+    program.write_text(f"#!/bin/sh\n: < {ran}\nexit 1\n")
+    program.chmod(0o755)
+    for name in ("ls-files", "diff-files", "diff-index", "ls-tree", "cat-file", "read-tree", "checkout-index", "apply"):
+        plain_git(trap, "config", f"alias.{name}", f"!{program}")
+    remote = {"promisor": "true", "url": f"ext::{program} %S", "partialclonefilter": "blob:none"}
+    said = {"log.showSignature": "true", "commit.gpgSign": "true", "protocol.ext.allow": "always"}
+    for key, value in {**said, **{f"remote.evil.{key}": value for key, value in remote.items()}}.items():
+        plain_git(trap, "config", key, value)
+    plain_git(trap, "config", "core.repositoryFormatVersion", "1")
+    plain_git(trap, "config", "extensions.partialClone", "evil")
+    blob = plain_git(trap, "rev-parse", "HEAD:a.py").strip()
+    (trap / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with suppress(Refused):
+        COMMANDS[command](AbsPath(str(trap)), tmp_path)
+    assert not ran.was_read()
+    subprocess.run([GIT, "cat-file", "-p", blob], cwd=trap, capture_output=True, check=False)
+    assert ran.was_read(), "the trap works on plain git"
 
 
 def conditional(top: Path) -> Path:

@@ -179,6 +179,11 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     ),
     "claude read": ("claude-code", {**CLAUDE, **READ}, of_batch(A, "read")),
     "claude before an edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PreToolUse"}, touched(A, "read")),
+    "claude before a command": (
+        "claude-code",
+        {**CLAUDE, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm a.py"}},
+        StartEvent("s1", "/w", warms=False),
+    ),
     "claude failed edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PostToolUseFailure"}, OtherEvent()),
     "claude other tool": (
         "claude-code",

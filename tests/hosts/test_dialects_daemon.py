@@ -13,6 +13,8 @@ import pytest
 from hosts.test_dialects import CLAUDE, CLINE, CODEX, EDIT, FAILED, GEMINI, QWEN, WRITE, batch
 from pilotfish.hosts.shared.host_spec import installed_programs
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
+from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, PathChange
 from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home
 from support.servers.script import Script
@@ -135,6 +137,20 @@ async def test_a_batch_is_answered_once_and_only_with_what_nobody_has_heard(tmp_
         assert "no 1" in text
         assert "no 0" not in text
         assert await heard(desk, "claude-code", both) == ""
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("HOOK-1", "DIAG-15")
+@pytest.mark.parametrize("begins", [True, False], ids=["heard from its begin", "heard at its end only"])
+async def test_what_the_first_command_of_a_conversation_changes_is_its_work(begins: bool, tmp_path: Path) -> None:
+    command = {**CLAUDE, "tool_name": "Bash", "tool_input": {"command": "echo bad > a.x"}}
+    async with desk_on(tmp_path, verbose) as desk:
+        if begins:
+            assert await heard(desk, "claude-code", {**command, "hook_event_name": "PreToolUse"}) == ""
+        desk.ground.write("a.x", "bad\n")
+        written = PathChange(AbsPath(str(desk.ground.root / "a.x")), Change.CREATED)
+        desk.ground.service.conversations.noticed([written])
+        assert ("no 0" in await heard(desk, "claude-code", command)) is begins
 
 
 # --- Aider ----------------------------------------------------------------------------------------------------------

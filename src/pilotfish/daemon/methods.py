@@ -248,8 +248,8 @@ class SocketMethods:
                 return heard.dialect.written(feedback.text, event).hex() if feedback.text else ""
             case UnreadEvent(moment=MomentEvent() as moment):
                 return await self._answer(Heard(heard.host, heard.dialect, moment), call)
-            case StartEvent(conversation, at, root):
-                self._begin(session(conversation, at, root))
+            case StartEvent(conversation, at, root, warms):
+                self._begin(session(conversation, at, root), warms=warms)
             case EndEvent(conversation):
                 for client in self.sessions.end_conversation(heard.host, conversation):
                     self.service.conversations.kept.forget(client)
@@ -287,10 +287,11 @@ class SocketMethods:
         logger.info("moment session=%s kind=%s told=%d", client.id, moment.kind, len(feedback.text))
         return feedback
 
-    def _begin(self, client: ClientSession) -> None:
+    def _begin(self, client: ClientSession, *, warms: bool = True) -> None:
         """A conversation begins: its servers start, and nobody waits for them."""
         self.service.conversations.begin(client)
-        self._in_background(client, self.service.warm_up)
+        if warms:
+            self._in_background(client, self.service.warm_up)
 
     async def _feedback(self, touch: Touch, client: ClientSession, seconds: float | None = None) -> Feedback:
         if touch.kind == "read":

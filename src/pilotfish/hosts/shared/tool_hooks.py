@@ -61,6 +61,8 @@ class StartEvent(Struct, frozen=True):
     conversation: str
     cwd: str | None = None
     root: str | None = None
+    warms: bool = True
+    """False for a command of it that begins, which may be the first that is heard of it."""
 
 
 class EndEvent(Struct, frozen=True):
@@ -228,7 +230,10 @@ class ToolHooks(Struct, frozen=True):
 
     def _before(self, said: ToolHookEvent) -> HostEvent:
         files = files_of(self.tools, said.tool_name, said.tool_input)
-        return TouchEvent(Touch(files, "read"), said.session_id, said.cwd) if files else OtherEvent()
+        if files:
+            return TouchEvent(Touch(files, "read"), said.session_id, said.cwd)
+        # What is changed between this and the end of the call is the conversation's work.
+        return StartEvent(said.session_id, said.cwd, warms=False)
 
     def moment(
         self, said: ToolHookEvent, kind: Literal["call", "prompt", "stop"], *, counts: bool = True

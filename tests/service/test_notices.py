@@ -33,12 +33,14 @@ async def test_a_verdict_that_is_late_is_mentioned_once_per_file_until_there_is_
 
 
 async def test_a_server_that_is_missing_is_named_once_per_client_session(tmp_path: Path) -> None:
-    async with service_on(tmp_path, {"one": BY_LINE}, saying(command=["/nowhere/at/all"])) as ground:
-        ground.write("a.x", "good\n")
-        ground.write("b.x", "good\n")
+    missing = saying(command=["/nowhere/at/all"], extensions=[".x", ".y"])
+    async with service_on(tmp_path, {"one": BY_LINE}, missing) as ground:
+        for name in ("a.x", "b.x", "c.y"):
+            ground.write(name, "good\n")
         said = (await ground.touched("a.x")).text
         assert said.startswith(".x files are not checked by one:")
         assert (await ground.touched("b.x")).text == ""
+        assert (await ground.touched("c.y")).text == ".y files are not checked by one either."
 
 
 async def test_a_clean_file_is_followed_by_nothing(tmp_path: Path) -> None:

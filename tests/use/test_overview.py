@@ -67,6 +67,16 @@ def test_a_question_without_a_server_says_what_to_install(user: ShellUser) -> No
     assert "Install it with: pilotfish install basedpyright" in user.run("definition", "x").stdout
 
 
+def test_a_home_folder_is_a_project_where_something_makes_it_one(user: ShellUser) -> None:
+    user.home.environment["HOME"] = str(user.root)
+    user.write("a.py", "x = 1\n")
+    lines = told(user)
+    assert lines[2] == "This folder is no project."
+    assert lines[-2] == "Next: cd into a project, or pilotfish demo"
+    user.write("pyproject.toml", "")
+    assert "python  1 file: basedpyright is not installed" in told(user)
+
+
 def test_a_server_that_came_with_us_is_not_installed_again(user: ShellUser) -> None:
     user.install("basedpyright-langserver")
     ours = user.root.parent / "ours"

@@ -35,6 +35,8 @@ MAX_REASONS = 5
 
 NO_FILES = "no file here can be checked"
 ALL_SKIPPED = "no server is for these files"
+LATE = "ask again in a while; what the servers do, says: pilotfish status"
+"""A project that is loaded for the first time may take longer than anybody waits."""
 
 
 class FilesToCheck(Struct, frozen=True):
@@ -149,6 +151,7 @@ def merged(
     told, waiting = _faults(chosen, heard)
     problems = [*told, *unread, *chosen.unreached, *([] if skip_missing else chosen.missing)]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
+    is_late = any(answer.meta.timed_out for answer in heard)
     if unknown:
         some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
         reasons.insert(0, f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}")
@@ -158,9 +161,11 @@ def merged(
         duration_ms=duration_ms,
         server_hits=sum(answer.meta.server_hits for answer in heard),
         errors=tuple(dict.fromkeys(problems)),
-        caveats=_some(reasons) if heard or problems or unknown else (ALL_SKIPPED if without else NO_FILES,),
+        caveats=(*_some(reasons), *([LATE] if is_late else []))
+        if heard or problems or unknown
+        else (ALL_SKIPPED if without else NO_FILES,),
         stale=_staleness(heard),
-        timed_out=timed_out or any(answer.meta.timed_out for answer in heard),
+        timed_out=timed_out or is_late,
         warnings=tuple(dict.fromkeys(notes)),
     )
     data = {path: items for answer in heard for path, items in (answer.data or {}).items()}

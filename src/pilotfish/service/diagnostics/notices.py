@@ -1,11 +1,13 @@
 """Why a file has no verdict, said once: silence must mean that an edit is clean (FMT-8, TRUST-6).
 
-A server that is missing, failed or withheld is named once per client session and server; a verdict that is only late
-is mentioned once per file, until the file has one; that files outside of the workspace are not checked, once.
+A server that is missing, failed or withheld is named once per client session and kind of files, and the reason once; a
+verdict that is only late is mentioned once per file, until the file has one; that files outside of the workspace are
+not checked, once.
 """
 
 import os
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from pilotfish.api.answers import error_of
 from pilotfish.errors import Code
@@ -29,7 +31,8 @@ class Notices:
 
     def take(self, visit: Visit, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
         """What has not been said yet about these files, in one line each; afterwards it has been."""
-        return _unsaid(self._said_to(visit.client), _notices(visit.workspace, verdicts))
+        said = self._said_to(visit.client)
+        return _unsaid(said, _notices(visit.workspace, verdicts, said))
 
     def answered(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> None:
         """These files have a verdict now, whoever waited for it: when the next one is late, that is said again."""
@@ -64,16 +67,21 @@ class Notices:
 
 
 def _unsaid(said: set[str], notices: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    unsaid = {key: text for key, text in notices if key not in said}
-    said.update(unsaid)
-    return tuple(unsaid.values())
+    unsaid = list[str]()
+    for key, text in notices:
+        if key not in said:
+            said.add(key)
+            unsaid.append(text)
+    return tuple(unsaid)
 
 
-def _notices(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:
+def _notices(
+    workspace: Workspace, verdicts: Sequence[FileVerdict], said: AbstractSet[str]
+) -> Iterable[tuple[str, str]]:
     for verdict in verdicts:
         for outcome in verdict.outcomes:
             if outcome.diagnostics is None:
-                yield _without_verdict(workspace, verdict, outcome)
+                yield _without_verdict(workspace, verdict, outcome, said)
         if verdict.refused and verdict.refused.code is Code.OUTSIDE_WORKSPACE and _is_code(workspace, verdict.path):
             where = f"it is outside of the workspace {workspace.root}, and only files in there are"
             yield "outside", f"{named(verdict.path, workspace.root)} was not checked: {where}."
@@ -94,7 +102,9 @@ def _restrictions(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iter
             yield f"restricted {outcome.server}", f"{why} To allow it: pilotfish trust {workspace.root}"
 
 
-def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcome) -> tuple[str, str]:
+def _without_verdict(
+    workspace: Workspace, verdict: FileVerdict, outcome: Outcome, said: AbstractSet[str]
+) -> tuple[str, str]:
     failure = outcome.failure
     if failure is None or failure.code is Code.REQUEST_TIMEOUT:
         path = named(verdict.path, workspace.root)
@@ -106,7 +116,10 @@ def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcom
         kind = served[0]
     text = error_of(failure).message.replace("\n", " ")
     if failure.code in WITHOUT_SERVER:
-        return f"none {outcome.server} {kind}", f"{kind} files are not checked by {outcome.server}: {text}"
+        of_server = f"none {outcome.server} "
+        # Of further kinds of files, the reason is known.
+        why = " either." if any(one.startswith(of_server) for one in said) else f": {text}"
+        return f"{of_server}{kind}", f"{kind} files are not checked by {outcome.server}{why}"
     return f"failed {outcome.server}", f"{outcome.server} does not check files: {text}"
 
 

@@ -19,8 +19,9 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.cli.project import workspace_of
 from pilotfish.surfaces.cli.terminal.table import table
 from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport, SetupFinding
-from pilotfish.surfaces.doctor.servers import count_languages, language_reports, readiness
+from pilotfish.surfaces.doctor.servers import Census, count_languages, language_reports, readiness
 from pilotfish.surfaces.doctor.setup import wiring
+from pilotfish.system.real_path import real_path
 
 MAX_LANGUAGES = 8
 """Lines of languages; the others are counted."""
@@ -28,6 +29,9 @@ MAX_LANGUAGES = 8
 MAX_LINE = 300
 
 INSTALL = "pilotfish install "
+
+MANIFESTS = (".git", "package.json", "pyproject.toml", "go.mod", "Cargo.toml", "pom.xml", "CMakeLists.txt")
+"""One of them makes a project even of a home folder."""
 
 
 STATES = {"missing": "is not installed", "withheld": "waits for trust", "ready": "is ready"}
@@ -37,6 +41,8 @@ class Overview(Struct, frozen=True):
     root: str
     trusted: bool
     enabled: bool
+    is_project: bool
+    """False for the root of the file system and the home folder, where nothing makes them one."""
     languages: tuple[LanguageReport, ...]
     environment: str | None
     """The Python environment whose packages count, where there are Python files."""
@@ -45,13 +51,16 @@ class Overview(Struct, frozen=True):
     """Errors of the configuration."""
 
 
-def look(workspace: Workspace, loaded: Loaded, agents: Sequence[SetupFinding]) -> Overview:
+def look(workspace: Workspace, loaded: Loaded, agents: Sequence[SetupFinding], home: str) -> Overview:
     """Everything at one moment; reads folders."""
-    census = count_languages(workspace)
+    root = workspace.root
+    is_project = root not in {os.path.sep, home} or any(os.path.lexists(os.path.join(root, name)) for name in MANIFESTS)
+    census = count_languages(workspace) if is_project else Census()
     return Overview(
-        root=workspace.root,
+        root=root,
         trusted=workspace.config.trusted,
         enabled=workspace.config.enabled,
+        is_project=is_project,
         languages=language_reports(workspace, census, partial(readiness, workspace)),
         environment=_environment(workspace, census.examples.get("python")),
         agents=tuple(agents),
@@ -67,7 +76,7 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     if not overview.enabled:
         yield "LSP disabled by configuration"
     yield ""
-    yield from _languages(overview.languages)
+    yield from _languages(overview.languages) if overview.is_project else ("This folder is no project.",)
     if overview.environment:
         yield f"Python packages: {overview.environment}"
     yield from dict.fromkeys(_line(one.lacking.what) for one in overview.languages if one.lacking)
@@ -82,6 +91,8 @@ def next_step(overview: Overview) -> str:
     """The one command that helps most."""
     if overview.problems:
         return "pilotfish config check"
+    if not overview.is_project:
+        return "cd into a project, or pilotfish demo"
     code = [one for language in overview.languages for one in language.servers if not one.optional]
     needed = [one.advice[0] for one in code if one.advice]
     lacking = [one.lacking for one in overview.languages if one.lacking and one.lacking.step]
@@ -140,4 +151,4 @@ def _line(text: str) -> str:
 def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:
     """Raises `Refused` when the root is no folder."""
     workspace, loaded = workspace_of(root, environment)
-    return look(workspace, loaded, tuple(wiring(root, environment)))
+    return look(workspace, loaded, tuple(wiring(root, environment)), real_path(os.path.expanduser("~")))

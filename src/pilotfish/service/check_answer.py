@@ -151,7 +151,6 @@ def merged(
     told, waiting = _faults(chosen, heard)
     problems = [*told, *unread, *chosen.unreached, *([] if skip_missing else chosen.missing)]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
-    is_late = any(answer.meta.timed_out for answer in heard)
     if unknown:
         some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
         reasons.insert(0, f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}")
@@ -161,11 +160,9 @@ def merged(
         duration_ms=duration_ms,
         server_hits=sum(answer.meta.server_hits for answer in heard),
         errors=tuple(dict.fromkeys(problems)),
-        caveats=(*_some(reasons), *([LATE] if is_late else []))
-        if heard or problems or unknown
-        else (ALL_SKIPPED if without else NO_FILES,),
+        caveats=_some(reasons, heard) if heard or problems or unknown else (ALL_SKIPPED if without else NO_FILES,),
         stale=_staleness(heard),
-        timed_out=timed_out or is_late,
+        timed_out=timed_out or any(answer.meta.timed_out for answer in heard),
         warnings=tuple(dict.fromkeys(notes)),
     )
     data = {path: items for answer in heard for path, items in (answer.data or {}).items()}
@@ -237,10 +234,11 @@ def _is_about_errors(answer: DiagnosticsAnswer) -> bool:
     return answer.meta.reason == "; ".join(map(error_text, answer.errors))
 
 
-def _some(reasons: Sequence[str]) -> tuple[str, ...]:
+def _some(reasons: Sequence[str], heard: Sequence[DiagnosticsAnswer]) -> tuple[str, ...]:
     distinct = [*dict.fromkeys(reasons)]
     more = len(distinct) - MAX_REASONS
-    return (*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []))
+    late = [LATE] if any(answer.meta.timed_out for answer in heard) else []
+    return (*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []), *late)
 
 
 def first_of(names: Sequence[str]) -> str:

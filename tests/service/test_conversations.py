@@ -238,6 +238,36 @@ async def test_what_was_fixed_is_not_told_before_a_stop(tmp_path: Path) -> None:
         assert await it.reach("stop") == ""
 
 
+ONE_HALF_AND_THE_OTHER = ("good\nbad old\n", "good\n", "good\nfine\nbad old\n")
+"""An old error goes away with one edit and comes back with another."""
+
+
+async def test_an_old_error_that_went_away_and_came_back_is_told_and_not_left(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        first, half, whole = ONE_HALF_AND_THE_OTHER
+        await it.read(first)
+        await it.edit(half, before=first)
+        assert "bad old" in await it.edit(whole + "bad one\n", before=half)
+        told = await it.reach("stop")
+        assert [told.count(word) for word in ("bad old", "bad one")] == [0, 1]
+
+
+@pytest.mark.parametrize("brought", [True, False], ids=["it brought the error itself", "in the turn before"])
+async def test_an_error_that_came_back_is_left_where_the_turn_did_not_find_it(brought: bool, tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        first, half, whole = ONE_HALF_AND_THE_OTHER
+        if brought:
+            await it.edit(first, before=half)
+        else:
+            await it.read(first)
+        await it.edit(half, before=first)
+        if not brought:
+            assert await it.reach("stop") == ""
+            await it.reach("prompt")
+        await it.edit(whole, before=half)
+        assert (await it.reach("stop")).count("bad old") == 1
+
+
 async def test_a_stop_tells_what_a_command_did_just_before(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         await it.edit("good\n", before="")

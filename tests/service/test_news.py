@@ -48,6 +48,14 @@ def test_what_was_found_late_is_not_lost_where_a_later_check_cannot_compare() ->
     assert list(state.standing(Standing.LATE)) == []
 
 
+def test_of_an_old_error_that_came_back_with_another_like_it_one_is_left() -> None:
+    state, again = Conversation(), diagnostic("first", line=1)
+    state.judged(PATH, CheckedText("", ()), Delta((), (), (FIRST,)), edited=True, before=TEXT)
+    now = CheckedText(TEXT, (FIRST, again))
+    state.judged(PATH, now, Delta((FIRST, again), (), ()), edited=True, before="")
+    assert state.remaining(PATH, now, [FIRST.severity]) == (again,)
+
+
 @pytest.mark.parametrize(
     ("known", "expected"),
     [

@@ -24,6 +24,9 @@ from pilotfish.model import AbsPath, Diagnostic, Severity
 MAX_FILES = 200
 """Of one conversation whose texts are kept; of a file beyond it, nothing is told late or before a stop."""
 
+MAX_MENDED = 5
+"""Of one file whose old errors went away several times, the last ones."""
+
 MAX_OWN_TEXTS = 20
 """Of one file that are known again when git brings them back, the last ones."""
 
@@ -101,6 +104,11 @@ class Conversation(Struct):
     """What it introduced in these files and was there when each was judged last, with the text of then."""
     gone: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
     """What it introduced in these files and was not there when each was judged last, with the text that had it."""
+    mended: dict[AbsPath, tuple[CheckedText, ...]] = field(default_factory=dict[AbsPath, tuple[CheckedText, ...]])
+    """What was in these files before it and went away with its changes, in this turn, each with the text that had it.
+
+    One half of a refactoring may take an old error away and the other half bring it back: then it is not left by it.
+    """
     own_texts: dict[AbsPath, tuple[str, ...]] = field(default_factory=dict[AbsPath, tuple[str, ...]])
     """Digests of the texts that it gave these files."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
@@ -118,6 +126,7 @@ class Conversation(Struct):
             dropped=dict(self.dropped),
             introduced=dict(self.introduced),
             gone=dict(self.gone),
+            mended=dict(self.mended),
             own_texts=dict(self.own_texts),
             changed=set(self.changed),
             stopped=set(self.stopped),
@@ -217,9 +226,18 @@ class Conversation(Struct):
 
     # --- What is of its making --------------------------------------------------------------------------------------
 
-    def judged(self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool) -> None:
-        """A file has a fresh verdict that the conversation knows of from now on."""
+    def judged(
+        self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool, before: str | None = None
+    ) -> None:
+        """A file has a fresh verdict that the conversation knows of from now on.
+
+        `before`: the text that the change began with, where it is known.
+        """
         known = self.introduced.get(path)
+        if change.fixed and before is not None and (path in self.mended or len(self.mended) < MAX_FILES):
+            own = still_there(known, CheckedText(before, change.fixed))
+            had = CheckedText(before, tuple(one for one in change.fixed if one not in own))
+            self.mended[path] = (*self.mended.get(path, ()), had)[-MAX_MENDED:]
         kept = still_there(known, now)
         if still_there(self.gone.get(path), now):
             del self.gone[path]
@@ -234,8 +252,10 @@ class Conversation(Struct):
             self.introduced.pop(path, None)
 
     def remaining(self, path: AbsPath, now: CheckedText, severities: Collection[Severity]) -> tuple[Diagnostic, ...]:
-        """What it introduced in a file and is there now."""
-        return tuple(one for one in still_there(self.introduced.get(path), now) if one.severity in severities)
+        """What it introduced in a file and is there now, without what was there before it, too."""
+        older = {one for had in self.mended.get(path, ()) for one in still_there(had, now)}
+        there = still_there(self.introduced.get(path), now)
+        return tuple(one for one in there if one.severity in severities and one not in older)
 
     # --- What git takes away and brings back ------------------------------------------------------------------------
 
@@ -284,6 +304,7 @@ class Conversation(Struct):
     def turn_ended(self) -> None:
         """What was left by then was told, or left on purpose."""
         self.changed.clear()
+        self.mended.clear()
         self.stopped.clear()
         self.unsure.clear()
 

@@ -77,6 +77,11 @@ class Talk:
         old = {} if before is None else {"before": {name: before}}
         return (await self.ground.touched(name, **old)).text
 
+    async def read(self, text: str, name: str = "a.x") -> None:
+        """What was there before the conversation, and its agent reads it."""
+        self.write(text, name)
+        await self.ground.touched(name, kind="read")
+
     async def reach(self, kind: Any, **more: Any) -> str:
         return (await self.feedback(kind, **more)).text
 

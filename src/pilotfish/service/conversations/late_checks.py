@@ -137,7 +137,7 @@ class LateChecks:
                     state.found(path, known, call=debt.call, edited=True, certain=certain, unfinished=owed)
                 else:
                     state.settle(path, Fate.CLEAN)
-                    state.judged(path, now, change, edited=True)
+                    state.judged(path, now, change, edited=True, before=judged.before.get(path))
             if owed is not None and path not in state.debts:
                 state.owe_others(path, owed, call=debt.call)
         call = max((debt.call for debt in pending.values()), default=0)
@@ -148,4 +148,4 @@ class LateChecks:
                 state.found(verdict.path, found, call=call, edited=False)
             elif change is not None and verdict.path in state.introduced:
                 # Nothing is to be told of it, and what is left there may have gone.
-                state.judged(verdict.path, verdict.checked, change, edited=False)
+                state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)

@@ -97,7 +97,7 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
         elif path in judged.uncompared:
             state.owe(path, judged.before.get(path), call=call)
         elif verdict.is_final:
-            state.judged(path, verdict.checked, judged.changes[path], edited=True)
+            state.judged(path, verdict.checked, judged.changes[path], edited=True, before=judged.before.get(path))
             state.settle(path, Fate.JUDGED)
             if missing:
                 state.owe_others(path, judged.first.get(path), call=call)
@@ -114,7 +114,8 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     _owe_settings(state, judged, call)
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
-            state.judged(verdict.path, verdict.checked, judged.others.changes[verdict.path], edited=False)
+            change = judged.others.changes[verdict.path]
+            state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
     for path in compared(judged.others.changes):
         state.settle(path, Fate.JUDGED)
 

@@ -17,7 +17,7 @@ from told import score
 from told.conversation import Conversation, Heard
 from told.edits import Edit, Texts, digest
 from told.score import Judge, is_missing_package
-from told.truth import Asker, Findings, Problem, Truth, difference, moved, prepare, version, write_state
+from told.truth import Asker, Findings, Problem, Truth, moved, prepare, version, write_state
 
 from replay.history import RealChange, Subject, git
 from replay.plan import Step, applied
@@ -93,7 +93,7 @@ def truths(trees: Trees, steps: Sequence[Step], state: Texts) -> list[Truth]:
         edit = merged(step.edits, number)
         state = applied(state, edit.changes)
         before, known = moved(known, edit), trees.findings(state)
-        found.append(Truth(before, known, difference(before, known)))
+        found.append(Truth.of(before, known, edit.changes))
     return found
 
 
@@ -101,7 +101,7 @@ def left_by(change: RealChange, start: Findings, end: Findings, own: Sequence[st
     """The errors that the whole change brought; `own` are the project's modules where others are not installed."""
     begun = {change.moves.get(file, file): problems for file, problems in start.items()}
     found = dict[str, tuple[Problem, ...]]()
-    for file, problems in difference(begun, end).items():
+    for file, problems in Truth.of(begun, end, change.changes).new.items():
         errors = [one for one in problems if one.severity == "error"]
         if counting := tuple(one for one in errors if own is None or not is_missing_package(one, own)):
             found[file] = counting

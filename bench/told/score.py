@@ -122,6 +122,7 @@ class Judge:
         new = [problem for found in truth.new.values() for problem in found]
         after = [problem for found in truth.after.values() for problem in found]
         right, rest = matched(feedback.findings, new)
+        words, rest = matched(rest, [problem for found in truth.reworded.values() for problem in found])
         late, rest, since = self._late(feedback, rest, after, edited)
         old, rest = matched(rest, after)
         told = {id(problem) for _, problem in right}
@@ -131,7 +132,7 @@ class Judge:
         broken = broken_files(truth.new, edited)
         named = {problem.file for _, problem in right} | {file for file in broken if names(feedback, file)}
         return Verdict(
-            right=tuple(finding for finding, _ in right),
+            right=tuple(finding for finding, _ in (*right, *words)),
             late=tuple(finding for finding, _ in (*earlier, *late)),
             late_for=tuple(dict.fromkeys((*heard, *since))),
             old=tuple(finding for finding, _ in (*earlier_old, *old)),

@@ -14,7 +14,8 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -24,7 +25,7 @@ from harness.corpus import Project
 from harness.servers import SERVERS, Server
 from harness.setting import plain_path
 
-from told.edits import Edit, Texts, digest, states
+from told.edits import Change, Edit, Texts, digest, states
 
 REVISION = 2
 """Raised when what is kept of a state was wrong or has another form."""
@@ -73,6 +74,15 @@ class Truth:
     before: Findings
     after: Findings
     new: Findings
+    reworded: Findings = field(default_factory=dict[str, tuple[Problem, ...]])
+    """New by its words alone: the same rule was broken before at that place, which nobody touched. It may be told."""
+
+    @classmethod
+    def of(cls, before: Findings, after: Findings, changes: Sequence[Change]) -> Self:
+        new = difference(before, after)
+        words = reworded(before, after, new, changes)
+        rest = {file: tuple(one for one in found if one not in words.get(file, ())) for file, found in new.items()}
+        return cls(before, after, {file: found for file, found in rest.items() if found}, words)
 
 
 def difference(before: Findings, after: Findings) -> dict[str, tuple[Problem, ...]]:
@@ -98,6 +108,31 @@ def difference(before: Findings, after: Findings) -> dict[str, tuple[Problem, ..
         if fresh:
             found[file] = tuple(fresh)
     return found
+
+
+def reworded(before: Findings, after: Findings, new: Findings, changes: Sequence[Change]) -> Findings:
+    """Of what is new, what names something else at a place where the same rule was broken before.
+
+    An alias of a type gets one more member, and a hundred old errors spell it out: none of them is a break.
+    """
+    lines = {one.path: _lines_that_stay(one.before or "", one.after or "") for one in changes}
+    found = dict[str, tuple[Problem, ...]]()
+    for file, problems in new.items():
+        stay = lines.get(file)
+        had = Counter(
+            (one.line if stay is None else stay.get(one.line), one.column, one.rule) for one in before.get(file, ())
+        )
+        more = Counter((one.line, one.column, one.rule) for one in after[file]) - had
+        sites = [(one, (one.line, one.column, one.rule)) for one in problems]
+        if words := tuple(one for one, site in sites if had[site] and not more[site]):
+            found[file] = words
+    return found
+
+
+def _lines_that_stay(before: str, after: str) -> dict[int, int]:
+    """Of lines that an edit leaves, where they are then; counted from 1."""
+    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_matching_blocks()
+    return {old + at + 1: new + at + 1 for old, new, size in blocks for at in range(size)}
 
 
 def moved(before: Findings, edit: Edit) -> Findings:
@@ -256,7 +291,7 @@ def truths(
     judged = list[Truth]()
     for edit, known, after in zip(edits, found, found[1:], strict=False):
         before = moved(known, edit)
-        judged.append(Truth(before, after, difference(before, after)))
+        judged.append(Truth.of(before, after, edit.changes))
     return judged
 
 

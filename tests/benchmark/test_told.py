@@ -409,6 +409,27 @@ def test_an_error_is_the_same_in_its_place_however_it_is_explained() -> None:
     assert list(truth.difference(before, findings(problem("a", "no\n since y", 5)))) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("now", "changes", "new"),
+    [
+        ([problem("a", "no y", 4)], (), []),
+        ([problem("a", "no y", 5)], (), ["no y"]),
+        ([problem("a", "no y", 4, rule="other")], (), ["no y"]),
+        ([problem("a", "no x", 4), problem("a", "no y", 4)], (), ["no y"]),
+        ([problem("a", "no y", 5)], (Change("a", "1\n2\n3\n4\n", "0\n1\n2\n3\n4\n"),), []),
+        ([problem("a", "no y", 4)], (Change("a", "1\n2\n3\n4\n", "1\n2\n3\nx\n"),), ["no y"]),
+    ],
+    ids=["other words", "another place", "another rule", "one more", "a line above it", "its own line"],
+)
+def test_an_old_error_that_names_something_else_is_not_new(
+    now: list[Problem], changes: tuple[Change, ...], new: list[str]
+) -> None:
+    found = truth.Truth.of(findings(problem("a", "no x", 4)), findings(*now), changes)
+    assert [one.message for several in found.new.values() for one in several] == new
+    verdict = score.Judge().verdict(EDIT, found, told(*now))
+    assert not [one for one in verdict.false if one.message == "no y"]
+
+
 MESSAGES = st.lists(st.sampled_from("xyz"), max_size=8)
 
 

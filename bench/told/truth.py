@@ -119,8 +119,9 @@ def reworded(before: Findings, after: Findings, new: Findings, changes: Sequence
     found = dict[str, tuple[Problem, ...]]()
     for file, problems in new.items():
         stay = lines.get(file)
+        # A line that is not there any more is none that a file has.
         had = Counter(
-            (one.line if stay is None else stay.get(one.line), one.column, one.rule) for one in before.get(file, ())
+            (one.line if stay is None else stay.get(one.line, 0), one.column, one.rule) for one in before.get(file, ())
         )
         more = Counter((one.line, one.column, one.rule) for one in after[file]) - had
         sites = [(one, (one.line, one.column, one.rule)) for one in problems]

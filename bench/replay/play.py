@@ -97,11 +97,16 @@ def truths(trees: Trees, steps: Sequence[Step], state: Texts) -> list[Truth]:
     return found
 
 
-def left_by(change: RealChange, start: Findings, end: Findings, own: Sequence[str] | None) -> Findings:
-    """The errors that the whole change brought; `own` are the project's modules where others are not installed."""
+def whole(change: RealChange, start: Findings, end: Findings) -> Truth:
+    """What all of the change did."""
     begun = {change.moves.get(file, file): problems for file, problems in start.items()}
+    return Truth.of(begun, end, change.changes)
+
+
+def left_by(truth: Truth, own: Sequence[str] | None) -> Findings:
+    """The errors that the whole change brought; `own` are the project's modules where others are not installed."""
     found = dict[str, tuple[Problem, ...]]()
-    for file, problems in Truth.of(begun, end, change.changes).new.items():
+    for file, problems in truth.new.items():
         errors = [one for one in problems if one.severity == "error"]
         if counting := tuple(one for one in errors if own is None or not is_missing_package(one, own)):
             found[file] = counting
@@ -267,7 +272,8 @@ class Player:
     ) -> None:
         first = next(truth for step, truth in zip(steps, true, strict=True) if step.kind == "edit")
         own = None if listener.installed else listener.own
-        left = left_by(change, first.before, true[-1].after, own)
+        done = whole(change, first.before, true[-1].after)
+        left = left_by(done, own)
         heard = agent.stop()
         if heard.text and not score.said(heard.text, str(self._setting.root)).findings:
             # It has only heard that not everything could be checked in time: it goes on, and stops again.
@@ -277,6 +283,7 @@ class Player:
         outcome = listener.heard(len(steps), None, Truth(true[-1].after, true[-1].after, {}), heard)
         said = score.said(heard.text, str(self._setting.root))
         right, rest = score.matched(said.findings, [one for several in left.values() for one in several])
+        rest = score.matched(rest, [one for several in done.reworded.values() for one in several])[1]
         named = {problem.file for _, problem in right} | {file for file in left if score.names(said, file)}
         played.left, played.left_told = sorted(left), sorted(named)
         played.beside = [str(one) for one in rest]

@@ -4,6 +4,7 @@ A real daemon and real language servers, two small projects, edits through the h
 Debian's Chromium. Look at the pictures before they are committed.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -40,9 +41,18 @@ PICTURES_OF = {
 }
 SCALE = 1
 SAMPLED_SECONDS = 12
+PATIENCE_SECONDS = 60
+"""For what the page shall show, on a busy machine."""
 
 
 def main() -> None:
+    with BASE.with_suffix(".lock").open("w") as lock:
+        # Two at a time would take each other's folder away, which is the same on every machine.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        make_projects()
+
+
+def make_projects() -> None:
     shutil.rmtree(BASE, ignore_errors=True)
     for name, files in {"shop": SHOP, "blog": BLOG}.items():
         for path, text in files.items():
@@ -63,9 +73,13 @@ def take_pictures(environment: Mapping[str, str]) -> None:
     )
     try:
         assert served.stdout is not None
-        said: dict[str, Any] = json.loads(served.stdout.readline())
+        line = served.stdout.readline()
+        if not line:
+            raise SystemExit(f"`pilotfish serve` ended with {served.wait()} and printed nothing; its error is above")
+        said: dict[str, Any] = json.loads(line)
         edits(environment)
         PICTURES.mkdir(exist_ok=True)
+        expect.set_options(timeout=PATIENCE_SECONDS * 1000)
         with sync_playwright() as playwright:
             chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
             window = chromium.new_page(device_scale_factor=SCALE)

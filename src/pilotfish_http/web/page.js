@@ -5,6 +5,7 @@ const KEY = "pilotfish-key";
 const KEPT_SAMPLES = 60; // two minutes of one every two seconds
 const RETRY_MILLISECONDS = [500, 1000, 2000, 5000];
 
+const OUTCOMES = { unavailable: "not checked", partial: "partly checked", stale: "of an older text" };
 const STATES = {
   active: "Running", starting: "Starting", stopping: "Stopping", idle: "Idle", broken: "Failed",
   unavailable: "Not available", configured: "Not started", disabled: "Disabled",
@@ -66,7 +67,7 @@ function newProject() {
     element("h3", {}, "Diagnostics by file"), element("p", { class: "empty no-files" }, ""),
     element("div", { class: "files" }), element("p", { class: "hint more-files" }),
   ];
-  const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet."), element("div", { class: "feedback" })];
+  const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet. Each edit of a wired agent appears here, with what it was told. To wire yours: pilotfish setup --all"), element("div", { class: "feedback" })];
   const questions = [element("h3", {}, "What agents asked"), element("p", { class: "empty no-questions" }, "No questions yet."), element("ul", { class: "questions" })];
   const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files, ...questions), element("div", {}, ...feedback));
   return element("section", { class: "project" }, ...head, ...notes, columns);
@@ -78,9 +79,10 @@ function updateProject(node, project) {
   say(part("h2"), root.split("/").filter(Boolean).at(-1) ?? root);
   say(part(".path"), root);
   mark(node, "aria-label", `Project ${root}`);
-  say(part(".who"), project.conversations.map(conversationName).join(" · "));
   part(".told").setAttribute("aria-label", `Conversations of ${root}`);
   const heard = project.conversations.filter((one) => toldOf(one));
+  const others = project.conversations.filter((one) => !heard.includes(one) && one.host !== "serve");
+  say(part(".who"), others.map(conversationName).join(" · "));
   keep(part(".told"), heard, ({ session }) => session, () => element("li"), (item, one) => say(item, `${conversationName(one)}: ${toldOf(one)}`));
   part(".warnings").setAttribute("aria-label", `Warnings of ${root}`);
   keep(part(".warnings"), project.warnings ?? [], (text) => text, () => element("li", { class: "warning" }), say);
@@ -282,7 +284,7 @@ function updateFeedback(node, shown) {
   const { feedback } = shown;
   const paths = shown.paths.map((path) => (path.startsWith(`${shown.root}/`) ? path.slice(shown.root.length + 1) : path));
   say(summary, `${new Date(shown.at).toLocaleTimeString()} ${paths.join(", ")} — ${outcome(feedback)}`);
-  say(about, `${clientName(shown)}, ${feedback.durationMs} ms, ` +
+  say(about, `${clientName(shown)}, ${waited(feedback.durationMs)}, ` +
     `${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed${feedback.reason ? `; ${feedback.reason}` : ""}`);
   keep(changes, shown.changes ?? [], (_change, index) => String(index), newChange, updateChange);
   const why = feedback.state === "fresh" ? "this edit caused no error" : feedback.reason ?? "there was no verdict";
@@ -290,7 +292,7 @@ function updateFeedback(node, shown) {
 }
 
 function outcome({ state, introduced, fixed, text }) {
-  if (state !== "fresh") return state;
+  if (state !== "fresh") return OUTCOMES[state] ?? state;
   return introduced ? `${introduced} new` : fixed ? `${fixed} fixed` : text ? "told" : "nothing new";
 }
 
@@ -320,7 +322,7 @@ function tell(node, text) {
   const plain = text.replace(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity]);
   if (node.textContent === plain) return;
   const lines = plain.split("\n").map((line, index, all) => line + (index + 1 < all.length ? "\n" : ""));
-  node.replaceChildren(...lines.map((line) => (line.startsWith("ERROR") ? element("span", { class: "error" }, line) : line)));
+  node.replaceChildren(...lines.map((line) => (/^(ERROR|OPEN) /.test(line) ? element("span", { class: "error" }, line) : line)));
 }
 
 // --- The whole picture ----------------------------------------------------------------------------------------------
@@ -390,13 +392,13 @@ function tiles(projects) {
   const memory = instances.reduce((all, { memoryMib = 0 }) => all + memoryMib, 0);
   const times = told.map(({ feedback }) => feedback.durationMs).sort((one, other) => one - other);
   return [
-    ["Errors now", errors, errors ? "bad" : "good"],
+    ["Errors now", errors, errors ? "bad" : instances.length ? "good" : ""],
     ["New errors today", sum("introduced"), ""],
-    ["Fixed today", sum("fixed"), "good"],
+    ["Fixed today", sum("fixed"), sum("fixed") ? "good" : ""],
     ["Edits today", sum("edits"), ""],
     ["Told today", sum("told"), ""],
-    ["Usual wait", times.length ? `${times[Math.floor(times.length / 2)]} ms` : "–", ""],
-    ["Waiting saved", duration(sum("savedMs")), ""],
+    ["Usual wait", times.length ? waited(times[Math.floor(times.length / 2)]) : "–", ""],
+    ["Waiting saved", sum("savedMs") ? duration(sum("savedMs")) : "–", ""],
     [count(instances.length, "server"), memory >= 1024 ? `${(memory / 1024).toFixed(1)} GiB` : `${Math.round(memory)} MiB`, ""],
   ];
 }
@@ -423,6 +425,10 @@ function show() {
 
 function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+function waited(milliseconds) {
+  return milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
 function duration(milliseconds) {

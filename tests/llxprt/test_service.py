@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from support.clients.wires import MemoryWire
 from support.servers.complaining import complaining, silent
 from support.servers.script import SILENCE, Script
 from support.services.scripted import SERVER, Scripted, scripted
+from support.services.several import BY_LINE
 
 pytestmark = pytest.mark.anyio
 
@@ -230,6 +232,18 @@ async def test_known_files_are_those_with_diagnostics_by_path_and_fresh(made: Ma
         assert [(path, [one["line"] for one in found]) for path, found in known.items()] == [("a.fake", [1])]
         (computer.root / "a.fake").unlink()
         assert await host.ask("lsp/diagnostics") == {}
+
+
+@pytest.mark.proves("SVC-1", "DIAG-1")
+async def test_a_file_is_known_for_as_long_as_any_of_its_servers_finds_something(made: Made) -> None:
+    both = {name: {"command": [sys.executable], "extensions": [".fake"]} for name in (SERVER, "second")}
+    computer = made(complaining, BY_LINE, config={"lsp": both})
+    async with service_host(computer) as host:
+        for text, found in (("wrong\nbad\n", [1, 1]), ("bad\n", [1]), ("wrong\n", [1]), ("fine\n", None)):
+            computer.write("a.fake", text)
+            await lines(host, "a.fake")
+            known = await host.ask("lsp/diagnostics")
+            assert ([one["line"] for one in known["a.fake"]] if known else None) == found
 
 
 @pytest.mark.proves("SVC-1", "DIAG-7")

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pilotfish.version import VERSION
 from support.servers.real import REPOSITORY
@@ -42,11 +43,19 @@ def test_an_npm_package_has_what_it_runs_and_no_more(package: str, files: set[st
     assert names == {"package.json", "LICENSE", *files}
 
 
-def test_every_python_that_is_tried_is_named() -> None:
-    workflow = (REPOSITORY / ".github/workflows/check.yml").read_text()
-    (tried,) = re.findall(r"python: \[(.+)\]", workflow)
+def test_the_workflow_tries_every_python_on_every_system() -> None:
+    """Of what runs at each push, and of what runs at night."""
+    jobs = yaml.safe_load((REPOSITORY / ".github/workflows/check.yml").read_text())["jobs"]
     named = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["classifiers"]
-    assert {f"Programming Language :: Python :: {version}" for version in re.findall(r"[\d.]+", tried)} <= set(named)
+    pythons = {found[1] for found in map(re.compile(r".*Python :: (3\.\d+)$").match, named) if found}
+    for nightly in (False, True):
+        tried: dict[str, set[str]] = {}
+        for job in jobs.values():
+            if ("schedule" in job.get("if", "")) == nightly:
+                matrix = job.get("strategy", {}).get("matrix", {})
+                for system in matrix.get("os", [job["runs-on"]]):
+                    tried.setdefault(system, set()).update(matrix.get("python", ()))
+        assert tried == dict.fromkeys(("ubuntu-latest", "macos-latest", "macos-15-intel", "windows-latest"), pythons)
 
 
 def test_the_marketplace_names_the_plugin_that_is_there() -> None:

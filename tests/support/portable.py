@@ -17,6 +17,8 @@ from pilotfish.system import calls, confinement, process, vitals
 from pilotfish.system.watching import watcher
 
 PLATFORM = "darwin"
+O_PATH: int = getattr(os, "O_PATH", 0)
+"""On macOS, where the tests run so too, there is none to take away."""
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -34,7 +36,7 @@ def force() -> None:
         setattr(calls, name, value)
     there: list[tuple[ModuleType, str, object]]
     there = [(module, "sys", Elsewhere("sys")) for module in (confinement, process, watcher)]
-    there += [(boundary, "LOOK_FLAGS", 0), (openat, "STEP_FLAGS", openat.STEP_FLAGS & ~os.O_PATH)]
+    there += [(boundary, "LOOK_FLAGS", 0), (openat, "STEP_FLAGS", openat.STEP_FLAGS & ~O_PATH)]
     for module, name, value in (*there, (vitals, "_below", no_list)):
         setattr(module, name, value)
     process.BOOTSTRAP = process.BOOTSTRAP.replace("supervisor.run()", f"sys.platform = {PLATFORM!r}; supervisor.run()")

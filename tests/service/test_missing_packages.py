@@ -109,7 +109,9 @@ async def test_a_check_says_what_explains_its_errors(tmp_path: Path) -> None:
 
 
 async def test_without_a_compile_database_that_is_said_once_and_its_errors_are_not_told(tmp_path: Path) -> None:
-    config = {"lsp": {"clangd": {"command": [PROGRAM]}}}
+    # It writes files, and where nothing confines it, an untrusted project has none.
+    trusted = {"trustedProjectRoots": [str(tmp_path.resolve() / "workspace")]}
+    config = {"lsp": {"clangd": {"command": [PROGRAM]}}, "security": trusted}
     async with service_on(tmp_path, {"clangd": unknown_headers}, config) as ground:
         ground.write("CMakeLists.txt", "")
         ground.write("a.c", "#include store.h\nuse store_add\n")

@@ -3,7 +3,9 @@
 import shutil
 from collections.abc import Callable
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,6 +60,20 @@ async def test_what_it_had_no_time_to_look_at_is_said(tmp_path: Path, monkeypatc
         await changes.found()
         assert changes.health.behind is None
         assert changes.health.watched == 3
+
+
+@pytest.mark.proves("F97")
+@pytest.mark.parametrize(("waited", "behind"), [(9.0, False), (11.0, True)], ids=["busy for a while", "too busy"])
+async def test_a_machine_that_is_busy_with_something_else_leaves_nothing_out(
+    waited: float, behind: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out(tmp_path)
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
+        begin_and_later = chain((0.0,), repeat(waited))
+        times = SimpleNamespace(thread_time=lambda: 0.1, monotonic=lambda: next(begin_and_later))
+        monkeypatch.setattr(folder_watcher, "time", times)
+        await changes.found()
+        assert (changes.health.behind is not None) == behind
 
 
 @pytest.mark.proves("F59", "P25")

@@ -12,7 +12,7 @@ One hint may stand for a tree of any size that was moved here or away, so at onc
 
 import math
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -34,6 +34,9 @@ INLINE_BYTES = 16 * 1024
 
 POLL_SECONDS = 2.0
 """How often what nothing is told of is looked at while no question comes."""
+
+BUSY = 10
+"""A look may take so many times longer than its work, on a machine that is busy with something else."""
 
 CLOSE_SECONDS = 5.0
 """For a walk over the tree that is under way; one over 50,000 folders takes as long."""
@@ -61,7 +64,7 @@ class ChangeSource(Sentry, Protocol):
 
     @property
     def slice_seconds(self) -> float:
-        """How long one look at folders without a watch may take."""
+        """How much work one look at folders without a watch may be."""
         ...
 
     @property
@@ -202,11 +205,16 @@ class FolderWatcher:
             self._tree.compare_all()
         else:
             self._look_at_hints()
-            until = time.monotonic() + self._source.slice_seconds
-            self._tree.poll(lambda: time.monotonic() >= until)
+            self._tree.poll(_used_up(self._source.slice_seconds))
         self._tree.settle()
 
     def _look_at_hints(self) -> None:
         hints, self._hints = self._hints, Hints()
         for (folder, name), written in hints.names.items():
             self._tree.look(folder, name, written=written)
+
+
+def _used_up(seconds: float) -> Callable[[], bool]:
+    """Of the processor by this thread, or where that has little of it, of a time that still bounds the answer."""
+    worked, waited = time.thread_time() + seconds, time.monotonic() + seconds * BUSY
+    return lambda: time.thread_time() >= worked or time.monotonic() >= waited

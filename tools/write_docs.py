@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import module_from_spec, spec_from_file_location
@@ -561,6 +562,13 @@ def lifecycle() -> str:
     return "```text\n" + "\n".join(lines) + "\n```"
 
 
+def channels() -> str:
+    """How it is installed, and what was shown of that on each system."""
+    listed = tomllib.loads((TOP / "packaging" / "channels.toml").read_text())["channel"]
+    rows = [f"| {one['name']} | `{one['line']}` | {' | '.join(one['shown'])} |" for one in listed]
+    return "| channel | in one line | Linux | macOS | Windows |\n|---|---|---|---|---|\n" + "\n".join(rows)
+
+
 def tests() -> str:
     """The index of the test support, without its heading."""
     return (TOP / "tests" / "support" / "README.md").read_text().partition("\n")[2]
@@ -668,6 +676,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "input-pairs": input_pairs,
     "servers": servers,
     "lifecycle": lifecycle,
+    "channels": channels,
     "tests": tests,
 }
 

@@ -1,0 +1,96 @@
+"""The daemon, the hook and the command line on Windows, as a program: `tools/wine.py` runs it with Windows' Python.
+
+It edits a project as Claude Code does, and prints what the agent reads. Nothing of it may be left behind.
+"""
+
+import json
+import ntpath
+import os
+import subprocess
+import sys
+import tempfile
+
+import psutil
+
+FILES = {
+    "ty.toml": "",
+    "lib.py": 'def greet(name: str) -> str:\n    return f"hello {name}"\n',
+    "app.py": 'from lib import greet\n\nprint(greet("x"))\n',
+}
+ANSWER_SECONDS = 300
+
+
+class Machine:
+    """A user's folders below a temporary one, and the programs that a host starts in a project there."""
+
+    def __init__(self, home: str, servers: str) -> None:
+        self.project = ntpath.join(home, "My Project")  # as people call it, and Windows writes it
+        os.mkdir(self.project)
+        for name, text in FILES.items():
+            self.write(name, text)
+        self.environment = {
+            **os.environ,
+            "USERPROFILE": home,
+            "LOCALAPPDATA": ntpath.join(home, "AppData", "Local"),
+            "PATH": f"{os.environ['PATH']};{servers}",
+            "PILOTFISH_IDLE_SECONDS": "600",
+        }
+
+    def write(self, name: str, text: str) -> None:
+        with open(ntpath.join(self.project, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def run(self, *words: str, event: dict[str, object] | None = None) -> str:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pilotfish", *words],
+            env=self.environment,
+            cwd=self.project,
+            input=b"" if event is None else json.dumps(event).encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=ANSWER_SECONDS,
+            check=False,
+        )
+        return ran.stdout.decode()
+
+    def hook(self, name: str, **more: object) -> str:
+        event = {"session_id": "one", "cwd": self.project, "hook_event_name": name, **more}
+        return self.run("hook", "claude-code", "--deadline-ms", "120000", event=event)
+
+
+def feedback(machine: Machine, name: str, before: str, after: str) -> str:
+    """What the agent reads after an edit."""
+    path = ntpath.join(machine.project, name)
+    edit = {"file_path": path, "old_string": before, "new_string": after}
+    machine.hook("PreToolUse", tool_name="Edit", tool_input=edit)
+    machine.write(name, FILES[name].replace(before, after))
+    response = {"filePath": path, "success": True}
+    printed = machine.hook("PostToolUse", tool_name="Edit", tool_input=edit, tool_response=response)
+    return json.loads(printed)["hookSpecificOutput"]["additionalContext"] if printed else ""
+
+
+def held(what: str, text: str, *expected: str) -> None:
+    print(text.rstrip(), flush=True)
+    missing = [word for word in expected if word not in text]
+    if missing:
+        raise AssertionError(f"{what}: {missing} is missing")
+    print("held:", what, flush=True)
+
+
+def main(servers: str) -> None:
+    before = set(psutil.pids())
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        machine = Machine(home, servers)
+        held("a check without a daemon", machine.run("check", "--no-daemon"), "No problems")
+        machine.hook("SessionStart", source="startup")
+        broken = feedback(machine, "lib.py", "name: str", "name: int")
+        held("an edit shows what it broke in another file", broken, "app.py", "Expected `int`")
+        held("status", machine.run("status"), "ty", "active")
+        held("a question", machine.run("references", "lib.py:1:5"), "app.py")
+        held("the end", machine.run("daemon", "stop"), "Stopped")
+    left = [one for one in psutil.process_iter(["name"]) if one.pid not in before and "conhost" not in one.info["name"]]
+    held("nothing is left", f"left: {left}", "left: []")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

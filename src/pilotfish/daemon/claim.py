@@ -18,8 +18,12 @@ import sys
 from contextlib import suppress
 from typing import Never
 
-from pilotfish.ipc.rendezvous import NOT_YET, Busy, DaemonPlace, NoDaemon, Unsafe, check_socket, connect
+from pilotfish.ipc.rendezvous import Busy, DaemonPlace, NoDaemon, Unsafe, check_socket, connect
 from pilotfish.system import calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pilotfish.ipc.loopback import Endpoint
 
 START_SECONDS = 30
 """How long to wait for one that is starting (milliseconds) or ending (10 s at most)."""
@@ -35,12 +39,16 @@ class DaemonClaim:
     """What makes this process the daemon."""
 
     # A dataclass would cost as much as everything else that is imported before the daemon listens.
-    __slots__ = ("listener", "lock", "place")
+    __slots__ = ("endpoint", "listener", "lock", "place")
 
-    def __init__(self, place: DaemonPlace, lock: int, listener: socket.socket) -> None:
+    def __init__(
+        self, place: DaemonPlace, lock: int, listener: socket.socket, endpoint: "Endpoint | None" = None
+    ) -> None:
         self.place = place
         self.lock = lock
         self.listener = listener
+        self.endpoint = endpoint
+        """What its clients say and hear first, where anybody can connect."""
 
     def holds(self) -> bool:
         """Whether the lock file is still the one at its path: the whole folder may have been deleted."""
@@ -76,7 +84,7 @@ def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClai
                 if _is_served(place):
                     return None
                 lock = take_lock(place.lock)
-            return DaemonClaim(place, lock, listen(place))
+            return DaemonClaim(place, lock, *_listening(place))
         finally:
             os.close(starting)
     finally:
@@ -111,6 +119,7 @@ def make_private(folder: str) -> None:
         if os.fstat(descriptor).st_uid != calls.user():
             raise Unsafe(f"{folder} belongs to another user")
         calls.set_mode(descriptor, 0o700)
+        calls.keep_others_out(folder)
     finally:
         os.close(descriptor)
 
@@ -140,8 +149,7 @@ def try_lock(path: str) -> int | None:
 
 def listen(place: DaemonPlace) -> socket.socket:
     """Return a listening socket. Only the holder of the lock may call this: it removes a dead daemon's socket."""
-    if sys.platform == "win32":
-        raise Unsafe(NOT_YET)
+    assert sys.platform != "win32"
     try:
         check_socket(place.socket)
         os.unlink(place.socket)
@@ -159,6 +167,30 @@ def listen(place: DaemonPlace) -> socket.socket:
         os.umask(before)
     listener.setblocking(False)  # noqa: FBT003 - its only signature
     return listener
+
+
+def _listening(place: DaemonPlace) -> "tuple[socket.socket, Endpoint | None]":
+    return listen_here(place) if sys.platform == "win32" else (listen(place), None)
+
+
+def listen_here(place: DaemonPlace) -> "tuple[socket.socket, Endpoint]":
+    """The same where sockets have no place in a folder: a port, and in the folder a file with its secrets."""
+    from pilotfish.ipc.loopback import HERE, new_endpoint, written
+    from pilotfish.system.regular_files import replace_file
+
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        listener.bind((HERE, 0))
+        listener.listen(BACKLOG)
+        endpoint = new_endpoint(listener.getsockname()[1])
+        replace_file(place.socket, written(endpoint), 0o600)
+    except BaseException:
+        listener.close()
+        raise
+    listener.setblocking(False)  # noqa: FBT003 - its only signature
+    return listener, endpoint
 
 
 def _is_served(place: DaemonPlace) -> bool:

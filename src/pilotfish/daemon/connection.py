@@ -19,6 +19,7 @@ import errno
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 
@@ -33,6 +34,7 @@ from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.methods import SocketMethods
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.ipc.client_sessions import Caller
+from pilotfish.ipc.loopback import KnownStream
 from pilotfish.ipc.rendezvous import peer_user
 from pilotfish.ipc.upgrades import Upgraded, Upgrades
 from pilotfish.model import AbsPath
@@ -301,8 +303,8 @@ MAX_CONNECTIONS = 256
 MAX_SILENT = 256
 """Connections that have said nothing yet; the oldest makes room."""
 
-MAX_OPEN = 1024
-"""All of them, hooks at work included: a quarter of our descriptors."""
+MAX_OPEN = 450 if sys.platform == "win32" else 1024
+"""All of them, hooks at work included: a quarter of our descriptors; Windows waits for 512 sockets at most."""
 
 FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of `accept` for lack of resources: it is tried again when a connection has ended."""
@@ -385,7 +387,8 @@ class Acceptor:
             await self._left.wait()
 
     def _enter(self, end: socket.socket, tasks: TaskGroup) -> None:
-        user = peer_user(end)
+        endpoint = self._claim.endpoint
+        user = peer_user(end) if endpoint is None else self._user
         if user != self._user:
             logger.warning("refused another user uid=%s", user)
             end.close()
@@ -396,7 +399,8 @@ class Acceptor:
             silent = [connection for connection in self._connections if connection.is_silent]
             if len(silent) >= MAX_SILENT:
                 silent[0].hang_up(Code.OVERLOADED, FULL_HOUSE)
-            connection = self._connection(End(end), self._is_full)
+            stream = End(end)
+            connection = self._connection(stream if endpoint is None else KnownStream(stream, endpoint), self._is_full)
             self._connections[connection] = None
             tasks.start_soon(self._serve, connection)
 

@@ -118,10 +118,7 @@ async def wait_for_process(pid: int) -> None:
 
 
 async def _poll(pid: int) -> None:
-    os.kill(pid, 0)
-    while True:
+    if not calls.lives(pid):
+        raise ProcessLookupError(pid)
+    while calls.lives(pid):  # noqa: ASYNC110 -- the system has no event for it
         await anyio.sleep(POLL_SECONDS)  # noqa: TID251 -- the system has no process descriptors
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return

@@ -180,6 +180,8 @@ class Daemon:
         )
 
     async def _handle_signals(self) -> None:
+        if sys.platform == "win32":
+            return  # the daemon has no console, and nothing else brings it a signal
         with anyio.open_signal_receiver(*calls.ENDING) as signals:
             async for number in signals:
                 if self.life.ending.is_set():

@@ -7,16 +7,15 @@ import sys
 from typing import Never
 
 from pilotfish.daemon.claim import claim_daemon, make_private
-from pilotfish.ipc.rendezvous import NOT_YET, DaemonPlace
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.system import calls
 
 
 def main(report: int) -> Never:
     """Run as `ipc.starter` starts it. `report` is the pipe on which the client waits for the outcome."""
     if sys.platform == "win32":
-        _report(report, f"failed {NOT_YET}")
-        os._exit(1)
-    if os.fork():
+        report = os.dup(report)  # it is standard output, which becomes the log
+    elif os.fork():
         os._exit(0)
     os.set_inheritable(report, False)  # noqa: FBT003 - its only signature
     place = DaemonPlace(os.environ)
@@ -40,11 +39,10 @@ def main(report: int) -> Never:
 
 def settle(place: DaemonPlace) -> None:
     """Reset what was inherited: signal handlers, working directory, standard streams. Output goes to the log."""
-    if sys.platform == "win32":
-        return
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if sys.platform != "win32":
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.chdir("/")
     make_private(place.folder)
     make_private(os.path.dirname(place.log))

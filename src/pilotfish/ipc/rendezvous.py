@@ -32,9 +32,6 @@ MAX_SOCKET_PATH = 107 if sys.platform == "linux" else 103
 """Bytes of a socket's path that the kernel takes, without the zero at its end."""
 
 
-NOT_YET = "the daemon does not run on Windows yet: use WSL"
-
-
 class Missed(Exception):
     """The client could not connect."""
 
@@ -84,18 +81,19 @@ def state_folder(environment: "Mapping[str, str]") -> str:
     own = environment.get("PILOTFISH_HOME")
     if own:
         return os.path.abspath(own)
-    base = environment.get("XDG_STATE_HOME", "")
+    base = environment.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_STATE_HOME", "")
     if not os.path.isabs(base):
-        home = environment.get("HOME", "")
-        base = os.path.join(home if os.path.isabs(home) else os.path.expanduser("~"), ".local", "state")
+        home = environment.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
+        usual = ("AppData", "Local") if sys.platform == "win32" else (".local", "state")
+        base = os.path.join(home if os.path.isabs(home) else os.path.expanduser("~"), *usual)
     return os.path.join(base, "pilotfish")
 
 
 def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
     """Connect to the running daemon; later reads and writes time out after `seconds`. Raises `Missed`."""
-    if sys.platform == "win32":
-        raise Unsafe(NOT_YET)
     path = place.socket
+    if sys.platform == "win32":
+        return _meet(path, seconds)
     _check_private(place.folder)
     _check_private(os.path.dirname(path))
     check_socket(path)
@@ -117,6 +115,22 @@ def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
     except BaseException:
         end.close()
         raise
+    return end
+
+
+def _meet(path: str, seconds: float) -> "socket.socket":
+    from pilotfish.ipc.loopback import MOST, meet, read_endpoint
+
+    try:
+        with open(path, "rb", buffering=0) as file:
+            endpoint = read_endpoint(file.read(MOST + 1))
+        end = None if endpoint is None else meet(endpoint, seconds)
+    except TimeoutError:
+        raise Busy(f"the daemon of {path} accepts no connections") from None
+    except (FileNotFoundError, ConnectionError):
+        end = None
+    if end is None:
+        raise NoDaemon(f"no daemon listens for {path}")
     return end
 
 

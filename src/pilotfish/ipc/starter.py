@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pilotfish.ipc.rendezvous import NOT_YET, DaemonPlace, Missed, NoDaemon, connect
+from pilotfish.ipc.rendezvous import DaemonPlace, Missed, NoDaemon, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,17 +47,18 @@ def reach(place: DaemonPlace, environment: Mapping[str, str], seconds: float) ->
 def start(environment: Mapping[str, str], deadline: float) -> None:
     """Start a daemon and wait until it listens, or another one does; raises `CannotStart` with the reason."""
     if sys.platform == "win32":
-        raise CannotStart(NOT_YET)
-    reading, writing = os.pipe()
-    try:
-        child = _launch(environment, writing)
-        word = _read_report(reading, deadline)
-    finally:
-        os.close(reading)
-    if word is None:
-        child.kill()
-    # It only forks and exits: the daemon is its child, so that init reaps it.
-    child.wait()
+        word = _started_apart(environment, deadline)
+    else:
+        reading, writing = os.pipe()
+        try:
+            child = _launch(environment, writing)
+            word = _read_report(reading, deadline)
+        finally:
+            os.close(reading)
+        if word is None:
+            child.kill()
+        # It only forks and exits: the daemon is its child, so that init reaps it.
+        child.wait()
     said, _, reason = (word or b"").decode(errors="replace").strip().partition(" ")
     if said in {"ready", "running"}:
         return
@@ -80,6 +81,40 @@ def _launch(environment: Mapping[str, str], report: int) -> subprocess.Popen[byt
         raise CannotStart(f"the daemon could not be started: {error}") from None
     finally:
         os.close(report)
+
+
+def _started_apart(environment: Mapping[str, str], deadline: float) -> bytes | None:
+    """On Windows the program is the daemon: without a console, outside of the host's job, and it reports on its output.
+
+    A pipe is read there by a thread, which ends with it.
+    """
+    if sys.platform != "win32":
+        return None
+    from threading import Thread  # noqa: TID251 -- no event loop runs here
+
+    apart = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+    words = [sys.executable, "-I", "-c", BOOTSTRAP, PACKAGES, "1"]
+    for flags in (apart | subprocess.CREATE_BREAKAWAY_FROM_JOB, apart):  # a job may not let it go
+        with suppress(PermissionError):
+            child = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                creationflags=flags,
+                env=environment,
+            )
+            break
+    else:
+        raise CannotStart("the daemon could not be started: the system refused")
+    assert child.stdout is not None
+    output, heard = child.stdout, list[bytes]()
+    reader = Thread(target=lambda: heard.append(output.read(MAX_REPORT)), daemon=True)
+    reader.start()
+    reader.join(max(0.0, deadline - time.monotonic()))
+    if not heard:
+        child.kill()
+    return heard[0] if heard else None
 
 
 def _read_report(descriptor: int, deadline: float) -> bytes | None:

@@ -8,6 +8,13 @@ imported here.
 Tags in comments of this package, such as (T49), (F57) or (DIAG-11), are rows of `tests/requirements.toml`.
 """
 
+import sys
+
+if sys.platform == "win32":
+    from pilotfish.system.windows_os import install
+
+    install()
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pilotfish.api.answers import Answer, Diagnostic, Feedback, Hover, Location, NotFresh, State, Symbol

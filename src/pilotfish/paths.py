@@ -57,9 +57,14 @@ def shown_path(path: str, workspace: str) -> str:
     return shown if shown.isascii() else _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", shown)
 
 
-def ancestors(folder: str, top: str) -> tuple[str, ...]:
+def top_folder(path: str) -> str:
+    """The folder that all others on its system are in; on Windows, that of the drive or of the share."""
+    return os.path.splitdrive(path)[0] + "/"
+
+
+def ancestors(folder: str, top: str = "") -> tuple[str, ...]:
     """`folder`, its parent and so on up to `top`, both included; empty when `folder` is not inside `top`."""
-    segments = below(folder, top)
+    segments = below(folder, top or top_folder(folder))
     if segments is None:
         return ()
     found = [folder]
@@ -90,4 +95,4 @@ def is_library(path: str) -> bool:
     """Whether an absolute path, outside every workspace, is that of an installed library."""
     if any(is_inside(path, folder) for folder in SYSTEM_FOLDERS):
         return True
-    return is_dependency(below(path, "/") or ())
+    return is_dependency(below(path, top_folder(path)) or ())

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pilotfish import paths
 from pilotfish.config.trusted_roots import comparable
 from pilotfish.system.windows import command_line, for_cmd, for_powershell, program_names, program_suffixes
+from pilotfish.system.windows_os import path_module
 
 pytestmark = pytest.mark.proves("PLAT-1")
 
@@ -167,3 +169,44 @@ def test_which_names_of_a_trusted_folder_are_one(platform: str, one: str, other:
 )
 def test_a_script_of_cmd_is_started_by_cmd(words: list[str], expected: list[str] | str) -> None:
     assert command_line(words, {"SystemRoot": r"D:\Win"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "made"),
+    [
+        ("join", (r"C:\a", "b", "c.py"), "C:/a/b/c.py"),
+        ("join", ("C:/a", r"D:\b"), "D:/b"),
+        ("join", ("C:/a", "/b"), "C:/b"),
+        ("join", (r"\\server\share", "a"), "//server/share/a"),
+        ("normpath", (r"C:\a\..\b\.\c/",), "C:/b/c"),
+        ("normpath", (r"\\server\share\a\..\b",), "//server/share/b"),
+        ("normpath", (r"\\?\C:\a b",), r"\\?\C:\a b"),
+        ("relpath", (r"C:\a\b", "C:/a/c"), "../b"),
+        ("dirname", ("C:/a/b.py",), "C:/a"),
+        ("dirname", ("C:/",), "C:/"),
+        ("splitdrive", ("//server/share/a",), ("//server/share", "/a")),
+        ("isabs", ("C:/a",), True),
+        ("isabs", ("C:a",), False),
+        ("commonpath", ((r"C:\a\b", "C:/a/c"),), "C:/a"),
+    ],
+)
+def test_paths_are_written_with_slashes(function: str, given: tuple[object, ...], made: object) -> None:
+    assert getattr(path_module(), function)(*given) == made
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [
+        ("/a/b", ("/a/b", "/a", "/")),
+        ("C:/a/b", ("C:/a/b", "C:/a", "C:/")),
+        ("C:/", ("C:/",)),
+        ("//server/share/a", ("//server/share/a", "//server/share/")),
+    ],
+)
+def test_the_folders_above_end_at_the_drive_or_the_share(
+    path: str, folders: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not path.startswith("/a"):
+        monkeypatch.setattr(paths.os, "path", path_module())
+    assert paths.ancestors(path) == folders
+    assert paths.is_inside(path, paths.top_folder(path))

@@ -175,7 +175,7 @@ def _hash_file(descriptor: int, status: os.stat_result) -> str | None:
 def _tampering(status: os.stat_result) -> str | None:
     if is_foreign(status):
         return f"it belongs to another user (uid {status.st_uid})"
-    if status.st_mode & stat.S_IWOTH:
+    if calls.mode_of(status) & stat.S_IWOTH:
         return "every user may write it"
     return None
 
@@ -203,6 +203,8 @@ def _birth(descriptor: int) -> str | None:
     import ctypes  # only where something was approved
 
     status = os.fstat(descriptor)
+    if sys.platform == "win32":
+        return f"born {status.st_ctime_ns}"
     if (born := getattr(status, "st_birthtime_ns", None) or getattr(status, "st_birthtime", None)) is not None:
         return f"born {born}"
     call = getattr(ctypes.CDLL(None), "statx", None)

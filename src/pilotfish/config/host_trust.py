@@ -24,8 +24,9 @@ from pilotfish.config.files import UserFile, read_user_file
 from pilotfish.config.jsonc import parse
 from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
-from pilotfish.paths import ancestors, is_inside
+from pilotfish.paths import ancestors, is_inside, top_folder
 from pilotfish.protocol.codec import fields, member
+from pilotfish.system import calls
 from pilotfish.system.ownership import is_foreign, is_own_folder, own_home
 from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import read_regular
@@ -141,7 +142,7 @@ def deciding_files(places: Places) -> tuple[AbsPath, ...]:
 
 def territory_of(folder: AbsPath) -> Territory:
     """The repository of a real folder, by the names above it alone: nothing below it is read."""
-    for candidate in map(AbsPath, ancestors(folder, "/")):
+    for candidate in map(AbsPath, ancestors(folder)):
         with suppress(OSError):
             status = os.lstat(os.path.join(candidate, ".git"))
             if not is_foreign(status):
@@ -174,7 +175,7 @@ def _judged(record: TrustRecord, places: Places, territory: Territory) -> tuple[
     if read is None:
         return None, False
     files, own = read
-    is_home = bool({territory.folder, territory.repository} & {places.home, own_home(), "/"})
+    is_home = bool({territory.folder, territory.repository} & {places.home, own_home(), top_folder(territory.folder)})
     elsewhere = not is_inside(real_path(record.path(places)), territory.repository)
     return record.judge(files, territory), own and elsewhere and not is_home
 
@@ -192,7 +193,7 @@ def _read(record: TrustRecord, places: Places) -> tuple[HostFiles, bool] | None:
 
 def _is_own(path: AbsPath, file: UserFile) -> bool:
     real = real_path(path)
-    shared = os.stat(real).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    shared = calls.mode_of(os.stat(real)) & (stat.S_IWGRP | stat.S_IWOTH)
     return file.tampering is None and not shared and is_own_folder(os.path.dirname(real))
 
 

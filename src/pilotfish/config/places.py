@@ -6,6 +6,7 @@ says something about language servers. `config.sheets` knows what is in them.
 """
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -44,9 +45,12 @@ class Places(Struct, frozen=True):
 
 def user_places(environment: Mapping[str, str]) -> Places:
     """The folders that `environment` names; relative names are ignored, as the XDG specification asks."""
-    home = _absolute(environment.get("HOME")) or os.path.expanduser("~")
+    windows = sys.platform == "win32"
+    # On Windows `HOME` is what a shell of another system means by it: `/c/Users/me`.
+    home = _absolute(environment.get("USERPROFILE" if windows else "HOME")) or os.path.expanduser("~")
     config = _absolute(environment.get("XDG_CONFIG_HOME")) or os.path.join(home, ".config")
-    state = _absolute(environment.get("XDG_STATE_HOME")) or os.path.join(home, ".local", "state")
+    usual = os.path.join(home, *(("AppData", "Local") if windows else (".local", "state")))
+    state = _absolute(environment.get("LOCALAPPDATA" if windows else "XDG_STATE_HOME")) or usual
     own = environment.get("PILOTFISH_HOME")
     return Places(
         home=AbsPath(os.path.normpath(home)),

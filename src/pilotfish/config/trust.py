@@ -153,7 +153,7 @@ def _check_private(status: os.stat_result, path: str, of_type: Any) -> None:
         raise BadPin(f"{path} is not of the right type")
     if status.st_uid != calls.user():
         raise BadPin(f"{path} belongs to another user")
-    if status.st_mode & 0o077:
+    if calls.mode_of(status) & 0o077:
         raise BadPin(f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):o})")
 
 

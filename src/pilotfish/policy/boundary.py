@@ -3,7 +3,6 @@
 Every surface passes through `admit`. What comes out is real: absolute, without symbolic links, in the file system's
 own spelling, and inside the workspace or its git worktree by whole segments. Whatever leads out is refused before it
 is looked at any closer, so that an answer never tells what lies outside.
-POSIX only, like the daemon.
 """
 
 import os
@@ -17,7 +16,7 @@ from msgspec import Struct
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.paths import below, is_dependency, is_inside, is_library
+from pilotfish.paths import below, is_dependency, is_inside, is_library, top_folder
 from pilotfish.policy.openat import open_beneath
 from pilotfish.policy.protected import protected
 from pilotfish.system.ownership import top_of
@@ -144,12 +143,11 @@ def classify(path: AbsPath, boundary: Boundary) -> Place:
 
 def spelled(path: str, listed: Callable[[str], Sequence[str]]) -> str:
     """`path` as a case-insensitive file system spells it; `listed` gives the names in a folder (F43, F46)."""
-    result = "/"
-    for segment in path.split("/"):
-        if segment:
-            names = listed(result)
-            alike = [name for name in names if _alike(name) == _alike(segment)]
-            result = os.path.join(result, segment if segment in names or not alike else min(alike))
+    result = top_folder(path)
+    for segment in below(path, result) or ():
+        names = listed(result)
+        alike = [name for name in names if _alike(name) == _alike(segment)]
+        result = os.path.join(result, segment if segment in names or not alike else min(alike))
     return result
 
 
@@ -199,7 +197,8 @@ def _placed(real: str, boundary: Boundary) -> Admitted | None:
     if not boundary.allow_external:
         return None
     place = Place.DEPENDENCY if is_library(real) else Place.OUTSIDE
-    return Admitted(AbsPath(real), AbsPath("/"), below(real, "/") or (), place)
+    top = top_folder(real)
+    return Admitted(AbsPath(real), AbsPath(top), below(real, top) or (), place)
 
 
 def _roots(boundary: Boundary) -> tuple[AbsPath, ...]:

@@ -18,6 +18,7 @@ a host becomes `\\\\host\\share\\...`. Hence a POSIX folder `/c:` is taken for a
 import os
 import posixpath
 import re
+import sys
 from functools import lru_cache
 
 from pilotfish.errors import Bug
@@ -27,13 +28,13 @@ from pilotfish.model import AbsPath, Uri
 @lru_cache(maxsize=4096)
 def uri_of(path: AbsPath) -> Uri:
     """The one URI that we send for `path`."""
-    if path.startswith("/"):
+    if path.startswith("/") and not path.startswith(_HOST_PATHS):
         return Uri("file://" + _escaped(path))
     if path.startswith(_LONG):
         path = _plain(path)
     if drive := _DRIVE_PATH.match(path):
         return Uri(f"file:///{drive[1].upper()}:" + _escaped(path[drive.end() :].replace("\\", "/")))
-    if path.startswith("\\\\"):
+    if path.startswith(("\\\\", "//")):
         return Uri("file:" + _escaped(path.replace("\\", "/")))
     raise Bug(f"a URI was wanted for {path!r}, which is not absolute")
 
@@ -51,12 +52,15 @@ def path_of(uri: str) -> AbsPath | None:
         host, path = "", host + path
     plain = _normalised(path)
     if drive := _DRIVE_PATH.match(plain):
-        return AbsPath(f"{drive[1].upper()}:" + _backslashed(plain[drive.end() :]))
+        return AbsPath(f"{drive[1].upper()}:" + _windows(plain[drive.end() :]))
     if host and host.lower() != "localhost":
         return _share(host, path)
     return AbsPath(plain) if path.startswith("/") else None
 
 
+_SEPARATOR = "/" if sys.platform == "win32" else "\\"
+"""How their segments are divided: on Windows as in all of ours, elsewhere so that none is taken for one of ours."""
+_HOST_PATHS = ("//",) if sys.platform == "win32" else ()
 _LONG = "\\\\?\\"
 _FILE_URI = re.compile(r"file:(?://([^/\\]*))?(.*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -97,12 +101,13 @@ def _normalised(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _backslashed(path: str) -> str:
-    return _normalised(path.replace("\\", "/")).replace("/", "\\")
+def _windows(path: str) -> str:
+    return _normalised(path.replace("\\", "/")).replace("/", _SEPARATOR)
 
 
 def _share(host: str, path: str) -> AbsPath | None:
-    rest = _backslashed(path)
-    if rest == "\\" or _DRIVE_PATH.match(rest):  # no share is called like a drive, and the URI of one would name that
+    rest = _windows(path)
+    if rest == _SEPARATOR or _DRIVE_PATH.match(rest):
+        # No share is called like a drive, and the URI of one would name that.
         return None
-    return AbsPath(rf"\\{host.lower()}{rest}") if _HOST.fullmatch(host) else None
+    return AbsPath(_SEPARATOR * 2 + host.lower() + rest) if _HOST.fullmatch(host) else None

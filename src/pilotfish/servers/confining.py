@@ -20,6 +20,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
 from pilotfish.servers.environment import TOOLCHAIN_VARIABLES
 from pilotfish.servers.spec import ServerSpec
+from pilotfish.system import calls
 from pilotfish.system.ownership import is_private, own_home
 from pilotfish.system.ports import Confinement
 from pilotfish.system.real_path import real_path
@@ -118,7 +119,7 @@ def _program(program: AbsPath, home: AbsPath) -> Iterator[str]:
     yield real
     for place in (program, real):
         yield from _installation(os.path.dirname(place), home)
-    packages = [folder for folder in ancestors(real, "/") if os.path.basename(folder) == "node_modules"]
+    packages = [folder for folder in ancestors(real) if os.path.basename(folder) == "node_modules"]
     yield from packages[-1:]
 
 
@@ -186,19 +187,7 @@ def _remove_dead(kin: str) -> None:
         for entry in entries:
             pid = entry.name.removeprefix(kin).partition("-")[0]
             is_ours = entry.name.startswith(kin) and entry.is_dir(follow_symlinks=False)
-            if is_ours and pid.isdecimal() and is_private(os.lstat(entry)) and not _lives(int(pid)):
+            if is_ours and pid.isdecimal() and is_private(os.lstat(entry)) and not calls.lives(int(pid)):
                 for link in os.listdir(entry):
                     os.unlink(os.path.join(entry, link))
                 os.rmdir(entry)
-
-
-def _lives(pid: int) -> bool:
-    if sys.platform == "win32":
-        return True  # there the call would be a signal
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        pass  # somebody else's
-    return True

@@ -7,6 +7,7 @@ project decide which program runs (T9, T47).
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote  # noqa: TID251 -- a part of a variable, of which nobody knows what it is
 
@@ -145,10 +146,14 @@ def _outside(name: str, value: str, folders: tuple[AbsPath, ...]) -> str | None:
 
 
 def _absolute_entries(path: str) -> Iterable[AbsPath]:
-    # `normpath` keeps two slashes at the front, which mean one everywhere that we run.
     entries = path.split(os.pathsep, MAX_ENTRIES)[:MAX_ENTRIES]
-    absolute = (os.path.normpath(entry) for entry in entries if os.path.isabs(entry))
-    return dict.fromkeys(AbsPath("/" + entry.lstrip("/")) for entry in absolute)
+    return dict.fromkeys(_normal(entry) for entry in entries if os.path.isabs(entry))
+
+
+def _normal(path: str) -> AbsPath:
+    """`normpath` keeps two slashes at the front, which mean one everywhere but on Windows."""
+    normal = os.path.normpath(path)
+    return AbsPath(normal if sys.platform == "win32" else "/" + normal.lstrip("/"))
 
 
 def _is_anyones(entry: str) -> bool:
@@ -202,8 +207,9 @@ MAX_VALUE = 32_768
 MOVING = ("/proc/", "/dev/fd/")
 """Places that mean something else in another process."""
 
-_ROOTED = re.compile(r"""[~/][^:;,\s"'=]*""")
-_ENTRY = re.compile("[:;]")
+_DRIVE = r"(?:[A-Za-z]:)?" if sys.platform == "win32" else ""
+_ROOTED = re.compile(_DRIVE + r"""[~/\\][^:;,\s"'=]*""" if _DRIVE else r"""[~/][^:;,\s"'=]*""")
+_ENTRY = re.compile(";" if _DRIVE else "[:;]")
 _PIECE = re.compile(r"""[^:;,\s"'=]+""")
 
 
@@ -237,7 +243,7 @@ def leads_into(name: str, value: str, folders: tuple[str, ...]) -> bool:
         return True
     if name in WORDS or name.startswith(WORD_FAMILIES):
         return name not in WITH_SLASHES and any(_looks_relative(piece) for piece in _PIECE.findall(value))
-    return not all(entry.startswith(("/", "~")) for entry in _ENTRY.split(value))
+    return not all(entry.startswith("~") or os.path.isabs(entry) for entry in _ENTRY.split(value))
 
 
 def _reaches(entry: str, folders: tuple[str, ...]) -> bool:
@@ -251,7 +257,7 @@ def _absolute_places(value: str) -> Iterator[str]:
         for place in (*text.split(os.pathsep), *_ROOTED.findall(text)):
             expanded = os.path.expanduser(place)
             if os.path.isabs(expanded) and "\0" not in expanded:
-                yield "/" + os.path.normpath(expanded).lstrip("/")
+                yield _normal(expanded)
 
 
 def _looks_relative(piece: str) -> bool:

@@ -314,7 +314,7 @@ class _Steering:
             file, _, section = name.partition("#")
             for found in fnmatch.filter(DiskTree().names(root), file) if "*" in file else (file,):
                 self._sections.setdefault(os.path.join(root, found), []).append(section)
-        for folder in ancestors(os.path.dirname(root), os.sep):
+        for folder in ancestors(os.path.dirname(root)):
             for file, _, section in (name.partition("#") for name in inputs.above):
                 self._sections.setdefault(os.path.join(folder, file), []).append(section)
 
@@ -366,7 +366,7 @@ def _places(value: str, folder: str) -> Iterator[str]:
     """Where the file may be, up to where it is: beside the one that names it, or in an installed package."""
     places = [folder]
     if not value.startswith((".", os.sep)):
-        places += [os.path.join(above, "node_modules") for above in ancestors(folder, os.sep)]
+        places += [os.path.join(above, "node_modules") for above in ancestors(folder)]
     candidates = [os.path.normpath(os.path.join(place, value) + ending) for place in places for ending in ("", ".json")]
     for candidate in candidates:
         path = os.path.join(candidate, "tsconfig.json") if os.path.isdir(candidate) else candidate

@@ -138,9 +138,9 @@ def _project_folders(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[Ab
 def _node_folders(root: AbsPath, lookup: Lookup, beside: AbsPath | None) -> Iterator[str]:
     yield from _up(root, lookup.territory)
     for tools in lookup.tools:
-        yield from ancestors(tools, "/")
+        yield from ancestors(tools)
     if beside is not None:
-        yield from ancestors(os.path.dirname(real_path(beside)), "/")
+        yield from ancestors(os.path.dirname(real_path(beside)))
 
 
 def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:

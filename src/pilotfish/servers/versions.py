@@ -60,7 +60,7 @@ def _packages(spec: ServerSpec) -> tuple[frozenset[str], ...]:
 
 def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
     """From the nearest `package.json` above the program, if it is one of these packages."""
-    for folder in ancestors(os.path.dirname(real_path(program)), "/"):
+    for folder in ancestors(os.path.dirname(real_path(program))):
         package = json_value(DiskTree().read(os.path.join(folder, "package.json"), MAX_JSON_CHARACTERS) or "")
         version = member(package, "version")
         if version is not None:  # a folder may say what kind of modules it has, and no more

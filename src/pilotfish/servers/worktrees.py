@@ -62,7 +62,7 @@ def share_of(started: Started, state: str) -> Share | None:
     if found is None or inputs is None or inputs.is_cut:
         return None
     top, repository = found
-    above = ancestors(os.path.dirname(top), "/")
+    above = ancestors(os.path.dirname(top))
     if any(name in FOUND_ABOVE for folder in above for name in DiskTree().names(folder)):
         return None
     if any(_leads_elsewhere(folder, started.spec.inputs.environment) for folder in started.packages):

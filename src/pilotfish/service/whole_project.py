@@ -17,7 +17,7 @@ from pilotfish.api.answers import OURSELVES, DiagnosticsAnswer, Error, error_of
 from pilotfish.counting import counted
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
+from pilotfish.paths import is_inside, top_folder
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.check_answer import (
     CheckedFile,
@@ -168,8 +168,12 @@ class _Walk(Struct):
 def _refuse_outside(cwd: str, paths: Sequence[str], boundary: Boundary) -> None:
     """One answer for a folder outside, and not one for each of its files."""
     for whole in (os.path.join(cwd, path) for path in paths):
-        if os.path.isdir(whole) and real_path(whole) != os.sep:
+        if os.path.isdir(whole) and not _is_everything(real_path(whole)):
             admit(whole, boundary, Want.FOLDER)
+
+
+def _is_everything(path: str) -> bool:
+    return path == top_folder(path)
 
 
 def _walk(cwd: str, paths: Sequence[str], changed: Sequence[str] | None) -> _Walk:
@@ -179,9 +183,9 @@ def _walk(cwd: str, paths: Sequence[str], changed: Sequence[str] | None) -> _Wal
         real = (AbsPath(real_path(path)) for path in changed)
         return _Walk((), [path for path in real if any(is_inside(path, place) for place in places)])
     named = dict.fromkeys(path for path in paths if not os.path.isdir(whole[path]))
-    if any(real_path(path) == os.sep for path in whole.values()):
+    if everything := next(filter(_is_everything, map(real_path, whole.values())), None):
         hint = "Change to the folder of a project, or name files or folders."
-        raise Refused(Code.INVALID_INPUT, f"{os.sep} is the whole file system.", hint=hint)
+        raise Refused(Code.INVALID_INPUT, f"{everything} is the whole file system.", hint=hint)
     folders = [AbsPath(real_path(whole[path])) for path in paths if path not in named]
     skipped = Skipped()
     below = [*dict.fromkeys(file for folder in folders for file in files_below(folder, skipped))]

@@ -8,12 +8,17 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 
 if sys.platform == "win32":
     import msvcrt
 
-    # A link needs a privilege there, nothing that is opened as a file blocks, and folders are not opened at all.
-    O_DIRECTORY = O_NOCTTY = O_NOFOLLOW = O_NONBLOCK = 0
+    from pilotfish.system import windows_os
+    from pilotfish.system.windows_os import FOLDER as O_DIRECTORY
+    from pilotfish.system.windows_os import NO_FOLLOW as O_NOFOLLOW
+
+    O_NOCTTY = O_NONBLOCK = 0
+    """Nothing that is opened as a file blocks there."""
 else:
     import fcntl
     import resource
@@ -30,15 +35,45 @@ ENDING = (signal.SIGTERM, signal.SIGINT) if sys.platform == "win32" else (signal
 """How people, shells and hosts tell a program to end."""
 
 
+changed_ns: Callable[[os.stat_result], int] = attrgetter("st_mtime_ns" if sys.platform == "win32" else "st_ctime_ns")
+"""When a file was last changed; for Windows, `st_ctime_ns` is when it was made."""
+
+
 def user() -> int:
     """This user, as the owner of a file: on Windows that is 0 for every file, and lists of access keep others out."""
     return 0 if sys.platform == "win32" else os.geteuid()
+
+
+def mode_of(status: os.stat_result) -> int:
+    """Who may do what with a file: Windows says the same of every file, and keeps others out of a user's folders."""
+    return status.st_mode & ~0o077 if sys.platform == "win32" else status.st_mode
 
 
 def set_mode(descriptor: int, mode: int) -> None:
     """Who may do what with an open file; Windows takes that from the folder."""
     if sys.platform != "win32":
         os.fchmod(descriptor, mode)
+
+
+def keep_others_out(folder: str) -> None:
+    """The same for a folder and what is made in it, where a list of access says it."""
+    if sys.platform == "win32":
+        windows_os.keep_others_out(folder)
+
+
+def lives(pid: int) -> bool:
+    """Whether such a process runs."""
+    if sys.platform == "win32":
+        import psutil  # the call below would end it there
+
+        return psutil.pid_exists(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass  # somebody else's
+    return True
 
 
 def set_blocking(descriptor: int, *, blocking: bool = True) -> None:

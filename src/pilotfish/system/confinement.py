@@ -69,7 +69,7 @@ def confinable() -> list[str]:
 
 def confine(folders: dict[bytes, list[bytes]], *, network: bool) -> list[str]:
     """Confine this process. `folders` by what they are: `sealed`, `private`, `readable`, `writable`."""
-    if sys.platform != "linux" or _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
+    if _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
         return []
     held = ["privileges"]
     if _restrict(folders, network=network):
@@ -178,11 +178,12 @@ def _close_network() -> bool:
 
 def _prctl(option: int, *arguments: object) -> int:
     padded = (*arguments, *(0 for _ in range(4 - len(arguments))))
-    return ctypes.CDLL(None).prctl(option, *map(_word, padded))
+    return _library.prctl(option, *map(_word, padded))
 
 
 def _syscall(number: int, *arguments: object) -> int:
-    return _call(_word(number), *map(_word, arguments))
+    _library.syscall.restype = ctypes.c_long
+    return _library.syscall(_word(number), *map(_word, arguments))
 
 
 def _word(argument: object) -> object:
@@ -190,5 +191,4 @@ def _word(argument: object) -> object:
     return ctypes.c_ulong(argument) if isinstance(argument, int) else argument
 
 
-_call = ctypes.CDLL(None).syscall
-_call.restype = ctypes.c_long
+_library = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)

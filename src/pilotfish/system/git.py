@@ -120,7 +120,7 @@ def differing(git: str, folder: AbsPath) -> tuple[tuple[AbsPath, ...], tuple[Abs
 
 def why_silent(folder: AbsPath, git: str | None) -> str:
     """Why `changed_files` says nothing of a folder, or cannot be asked without a git, in a sentence."""
-    for above in ancestors(folder, "/"):
+    for above in ancestors(folder):
         if os.path.lexists(os.path.join(above, ".git")):
             if git is None:
                 return "git was not found."
@@ -197,7 +197,7 @@ def _run(
 
 def is_readable(folder: str) -> bool:
     """Whether git would wait for nobody there: a FIFO in place of a file, or included by one, blocks it for ever."""
-    for above in ancestors(folder, "/"):
+    for above in ancestors(folder):
         place = os.path.join(above, ".git")
         if os.path.lexists(place):
             return _is_plain(place)

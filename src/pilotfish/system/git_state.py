@@ -72,7 +72,7 @@ class GitMove(Struct, frozen=True):
 
 def git_state(root: AbsPath) -> GitState | None:
     """Of the working tree that a folder is in; None outside of one. A few looks at files."""
-    for folder in ancestors(root, "/"):
+    for folder in ancestors(root):
         git = _git_folder(os.path.join(folder, ".git"))
         if git is not None:
             common = _common_folder(git)
@@ -91,7 +91,7 @@ def git_state(root: AbsPath) -> GitState | None:
 
 def repository_of(folder: AbsPath) -> tuple[AbsPath, str] | None:
     """The top of the working tree that a folder is in, and the folder of its repository; None outside of one."""
-    for top in ancestors(folder, "/"):
+    for top in ancestors(folder):
         git = _git_folder(os.path.join(top, ".git"))
         if git is not None:
             return AbsPath(top), real_path(_common_folder(git))

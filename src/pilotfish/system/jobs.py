@@ -18,13 +18,14 @@ import os
 import struct
 import subprocess
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import IO, TypeVar
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
-from pilotfish.system.ports import BrokenPipe, Exit, Launch, Process, Stalled
+from pilotfish.system.pipes import ThreadedEnd
+from pilotfish.system.ports import Exit, Launch, Process
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.windows import command_line
 
@@ -35,7 +36,6 @@ EXTENDED_LIMITS, PROCESS_IDS = 9, 3
 KILL_ON_CLOSE = 0x2000
 DEATH_MILLISECONDS = 5_000
 MOST_PROCESSES = 1_000
-READ_BYTES = 256 * 1024
 TAIL_BYTES = 64 * 1024
 TAIL_LINES = 20
 """As `system.process` has them."""
@@ -123,7 +123,6 @@ class JobProcess:
 
     def __init__(self, launch: Launch, job: ProcessJob, write_stall_seconds: float) -> None:
         self._job = job
-        self._write_stall_seconds = write_stall_seconds
         self._child = subprocess.Popen(
             command_line(launch.argv, os.environ),
             bufsize=0,
@@ -139,6 +138,12 @@ class JobProcess:
         except OSError:
             self._child.kill()
             raise
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
+        self._input = ThreadedEnd(self._child.stdin, write_stall_seconds)
+        self._output, self._errors = ThreadedEnd(self._child.stdout), ThreadedEnd(self._child.stderr)
+        self.send, self.receive = self._input.send, self._output.receive
         self._threads = anyio.CapacityLimiter(math.inf)
         self._tail = bytearray()
         self._exit: Exit | None = None
@@ -147,25 +152,12 @@ class JobProcess:
     def pid(self) -> int:
         return self._child.pid
 
-    async def send(self, data: bytes) -> None:
-        try:
-            with anyio.fail_after(self._write_stall_seconds):
-                await self._in_thread(lambda: self._file(self._child.stdin).write(data))
-        except TimeoutError:
-            raise Stalled(f"nothing was taken for {self._write_stall_seconds:g} s") from None
-        except (OSError, ValueError):
-            raise BrokenPipe("the other end is closed") from None
-
     def send_now(self, data: bytes) -> int:
         del data
         return 0
 
-    async def receive(self) -> bytes:
-        return await self._read(self._child.stdout)
-
     async def close_input(self) -> None:
-        with suppress(OSError):
-            self._file(self._child.stdin).close()
+        self._input.close()
 
     async def terminate(self) -> None:
         self._job.kill()
@@ -186,7 +178,7 @@ class JobProcess:
     async def drain_errors(self) -> None:
         """Read standard error until its end, which comes when the tree is gone."""
         with anyio.CancelScope(shield=True):
-            while data := await self._read(self._child.stderr):
+            while data := await self._errors.receive():
                 self._tail = (self._tail + data)[-TAIL_BYTES:]
 
     async def close(self) -> None:
@@ -195,19 +187,8 @@ class JobProcess:
             self._job.kill()
             await self.wait()
         self._job.close()
-        for file in (self._child.stdin, self._child.stdout):
-            with suppress(OSError):
-                self._file(file).close()
-
-    async def _read(self, file: IO[bytes] | None) -> bytes:
-        try:
-            return await self._in_thread(lambda: os.read(self._file(file).fileno(), READ_BYTES))
-        except (OSError, ValueError):  # the other end is gone, or ours is closed
-            return b""
+        for end in (self._input, self._output):
+            end.close()
 
     async def _in_thread(self, act: Callable[[], Result]) -> Result:
         return await anyio.to_thread.run_sync(act, abandon_on_cancel=True, limiter=self._threads)
-
-    def _file(self, file: IO[bytes] | None) -> IO[bytes]:
-        assert file is not None
-        return file

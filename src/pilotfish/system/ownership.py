@@ -5,8 +5,12 @@ import stat
 import sys
 from functools import cache
 
+from pilotfish.paths import is_inside, top_folder
 from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
+
+KEPT = ("PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMROOT", "USERPROFILE")
+"""Where Windows lets only administrators write, or only the user."""
 
 
 def is_foreign(status: os.stat_result) -> bool:
@@ -15,8 +19,13 @@ def is_foreign(status: os.stat_result) -> bool:
 
 
 def is_own_folder(path: str) -> bool:
-    """Whether only this user and the system decide what is in a folder, now or by swapping one above it."""
+    """Whether only this user and the system decide what is in a folder, now or by swapping one above it.
+
+    Windows lets everybody make folders beside its own and the users': there, only what is in those is sure.
+    """
     folder = real_path(path)
+    if sys.platform == "win32":
+        return any(is_inside(folder, real_path(os.environ[name])) for name in KEPT if os.environ.get(name))
     try:
         if os.stat(folder).st_mode & stat.S_IWOTH:
             return False
@@ -33,7 +42,7 @@ def is_own_folder(path: str) -> bool:
 
 def is_private(status: os.stat_result) -> bool:
     """Whether a file is this user's alone: nothing that came with a repository is."""
-    return status.st_uid == calls.user() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    return status.st_uid == calls.user() and not calls.mode_of(status) & (stat.S_IRWXG | stat.S_IRWXO)
 
 
 def make_private_folders(folder: str) -> None:
@@ -81,7 +90,7 @@ def top_of(folder: str) -> str:
     A home kept in git is none, and neither is what another user made: in a place that all may write to, their `.git`
     above our folder would decide what belongs to it (T56).
     """
-    homes = {os.path.expanduser("~"), real_path(os.path.expanduser("~")), "/"}
+    homes = {os.path.expanduser("~"), real_path(os.path.expanduser("~")), top_folder(folder)}
     candidate = folder
     while candidate not in homes:
         if _is_own_repository(candidate):

@@ -9,10 +9,14 @@ task running on, and its number may by then be another file's.
 import asyncio
 import os
 import socket
+import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import IO
+from functools import partial
+from typing import IO, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from pilotfish.system import calls
 from pilotfish.system.ports import BrokenPipe, Stalled
@@ -26,6 +30,9 @@ STALL_SECONDS = 30.0
 """A reader that takes nothing for this long is gone, or might as well be."""
 
 
+Result = TypeVar("Result")
+
+
 class End:
     """The `ByteStream` of one descriptor, and the only place that knows its number."""
 
@@ -33,10 +40,15 @@ class End:
         self._file = file
         self._stall_seconds = stall_seconds
         self._descriptor = file.fileno()
+        if isinstance(file, socket.SocketType):
+            self._take, self._give = file.recv, file.send
+            file.setblocking(False)  # noqa: FBT003 - its only signature
+        else:
+            self._take, self._give = partial(os.read, self._descriptor), partial(os.write, self._descriptor)
+            calls.set_blocking(self._descriptor, blocking=False)
         self.closed = False
         self._reader: asyncio.Future[bytes] | None = None
         self._listening = False
-        calls.set_blocking(self._descriptor, blocking=False)
         with suppress(OSError):  # no pipe, or the user's share of pipe memory is used up: it works as it is
             calls.widen_pipe(self._descriptor, READ_BYTES)
 
@@ -46,6 +58,8 @@ class End:
             return b""
         if self._reader is not None and not self._reader.done():
             raise anyio.BusyResourceError("reading from")  # the one before would wait for ever
+        if sys.platform == "win32":
+            return await self._received()
         loop = asyncio.get_running_loop()
         if not self._listening:
             loop.add_reader(self._descriptor, self._on_readable)
@@ -54,6 +68,18 @@ class End:
         # Nothing is lost by a cancelled scope: it leaves a task alone for which the data is there already.
         return await self._reader
 
+    async def _received(self) -> bytes:
+        """The usual loop of Windows has no `add_reader`, and anyio knows how to do without."""
+        while not self.closed:
+            try:
+                return self._take(READ_BYTES)
+            except BlockingIOError:
+                with suppress(anyio.ClosedResourceError):
+                    await anyio.wait_readable(self._descriptor)
+            except OSError:
+                break
+        return b""
+
     def _on_readable(self) -> None:
         """Called by the loop, which goes on listening between reads: to register for each costs more than the read."""
         if self._reader is None or self._reader.done():
@@ -61,7 +87,7 @@ class End:
             self._stop_listening()
             return
         try:
-            self._reader.set_result(os.read(self._descriptor, READ_BYTES))
+            self._reader.set_result(self._take(READ_BYTES))
         except BlockingIOError:
             pass
         except OSError:
@@ -77,16 +103,16 @@ class End:
             if self.closed:
                 raise BrokenPipe("our end is closed")
             try:
-                rest = rest[os.write(self._descriptor, rest) :]
+                rest = rest[self._give(rest) :]
             except BlockingIOError:
                 await self._until_writable()
-            except (BrokenPipeError, ConnectionResetError):
+            except ConnectionError:
                 raise BrokenPipe("the other end is closed") from None
 
     def send_now(self, data: bytes) -> int:
         """Write what is taken at once and return how much; whatever is in the way is for `send` to report."""
         try:
-            return 0 if self.closed else os.write(self._descriptor, data)
+            return 0 if self.closed else self._give(data)
         except OSError:
             return 0
 
@@ -113,3 +139,39 @@ class End:
             raise Stalled(f"nothing was taken for {self._stall_seconds:g} s") from None
         except anyio.ClosedResourceError:
             raise BrokenPipe("our end was closed") from None
+
+
+class ThreadedEnd:
+    """The same for a pipe that nothing can wait for, as all are on Windows: a thread reads it, and one writes."""
+
+    def __init__(self, file: IO[bytes], stall_seconds: float = STALL_SECONDS) -> None:
+        self._file = file
+        self._stall_seconds = stall_seconds
+        self._threads = anyio.CapacityLimiter(2)
+
+    async def receive(self) -> bytes:
+        try:
+            return await self._in_thread(lambda: os.read(self._file.fileno(), READ_BYTES))
+        except (OSError, ValueError):  # the other end is gone, or ours is closed
+            return b""
+
+    async def send(self, data: bytes) -> None:
+        try:
+            with anyio.fail_after(self._stall_seconds):
+                await self._in_thread(lambda: self._write(data))
+        except TimeoutError:
+            raise Stalled(f"nothing was taken for {self._stall_seconds:g} s") from None
+        except (OSError, ValueError):
+            raise BrokenPipe("the other end is closed") from None
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._file.fileno(), rest) :]
+
+    async def _in_thread(self, act: Callable[[], Result]) -> Result:
+        return await anyio.to_thread.run_sync(act, abandon_on_cancel=True, limiter=self._threads)

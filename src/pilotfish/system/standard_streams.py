@@ -5,6 +5,7 @@ to descriptors that no child inherits; in their place stand nothing to read, and
 """
 
 import os
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import IO
@@ -12,8 +13,12 @@ from typing import IO
 import anyio
 
 from pilotfish.system import calls
-from pilotfish.system.pipes import End
 from pilotfish.system.tasks import owned_tasks
+
+if sys.platform == "win32":
+    from pilotfish.system.pipes import ThreadedEnd as PipeEnd
+else:
+    from pilotfish.system.pipes import End as PipeEnd
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -29,8 +34,7 @@ class PipePair:
 
     def __init__(self, source: IO[bytes], sink: IO[bytes]) -> None:
         self._files = source, sink
-        self._source = End(source)
-        self._sink = End(sink, STALL_SECONDS)
+        self._source, self._sink = PipeEnd(source), PipeEnd(sink, STALL_SECONDS)
 
     async def receive(self) -> bytes:
         try:
@@ -71,6 +75,8 @@ async def until_signalled(serving: Callable[[], Awaitable[None]]) -> None:
     async with owned_tasks() as tasks:
 
         async def listen() -> None:
+            if sys.platform == "win32":
+                return  # there, hosts close the streams or end the process, and Ctrl-C is Python's
             with anyio.open_signal_receiver(*calls.ENDING) as signals:
                 async for _ in signals:
                     tasks.cancel_scope.cancel()

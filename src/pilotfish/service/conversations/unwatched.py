@@ -17,6 +17,7 @@ from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
+from pilotfish.system import calls
 from pilotfish.system.clock import current_time
 from pilotfish.system.git import differing
 from pilotfish.system.ports import Clock
@@ -98,7 +99,7 @@ def _changed_at(path: str) -> float:
     """When the kernel last changed a file, or the nearest folder that is left of its path."""
     while True:
         try:
-            return os.lstat(path).st_ctime
+            return calls.changed_ns(os.lstat(path)) / 1e9
         except OSError:
             if path == os.path.dirname(path):
                 return 0.0

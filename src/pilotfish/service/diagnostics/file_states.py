@@ -390,4 +390,4 @@ def judges_of(outcomes: Iterable[Outcome]) -> Judges:
 
 def scope_of(root: AbsPath) -> AbsPath:
     """The repository that a root is in: its packages may read each other. Without one, the root."""
-    return next((AbsPath(one) for one in ancestors(root, "/") if os.path.exists(os.path.join(one, ".git"))), root)
+    return next((AbsPath(one) for one in ancestors(root) if os.path.exists(os.path.join(one, ".git"))), root)

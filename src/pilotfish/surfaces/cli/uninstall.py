@@ -118,7 +118,7 @@ def _roots(receipts: Receipts) -> Iterator[str]:
 
     hosts = [host for host in load_hosts().values() if "project" in host.scopes]
     files = set(receipts.files())
-    for folder in sorted({folder for file in files for folder in ancestors(os.path.dirname(file), "/")[:-1]}):
+    for folder in sorted({folder for file in files for folder in ancestors(os.path.dirname(file))[:-1]}):
         where = where_of("project", folder)
         if not files.isdisjoint(real_path(wired.path) for host in hosts for wired in host.files(where)):
             yield folder

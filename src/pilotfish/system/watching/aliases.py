@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import top_folder
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.watching.tree import WatchedTree
 
@@ -62,7 +63,7 @@ def _by_target(links: Mapping[AbsPath, str]) -> dict[str, list[AbsPath]]:
 
 def _aliases(change: PathChange, names: Mapping[str, Sequence[AbsPath]]) -> Iterator[PathChange]:
     folder = os.path.dirname(change.path)
-    while folder != os.sep:
+    while folder != top_folder(folder):
         for link in names.get(folder, ()):
             yield PathChange(AbsPath(link + change.path[len(folder) :]), change.change, is_alias=True)
         folder = os.path.dirname(folder)

@@ -58,7 +58,7 @@ def look_at(path: AbsPath) -> ListedName | None:
     if kind is None:
         return None
     is_shared = kind is NameKind.FILE and _is_shared(path, status, is_link=stat.S_ISLNK(status.st_mode))
-    return ListedName(kind, status.st_ino, status.st_ctime_ns, is_shared)
+    return ListedName(kind, status.st_ino, calls.changed_ns(status), is_shared)
 
 
 def target_stamp(path: AbsPath) -> int:
@@ -72,7 +72,7 @@ def target_stamp(path: AbsPath) -> int:
         return 0
     if stat.S_ISDIR(status.st_mode):
         return -2 - status.st_ino
-    return status.st_ctime_ns if stat.S_ISREG(status.st_mode) else 0
+    return calls.changed_ns(status) if stat.S_ISREG(status.st_mode) else 0
 
 
 def linked_folder(path: AbsPath) -> str | None:
@@ -124,7 +124,7 @@ def _listed(descriptor: int, folder: AbsPath) -> Listing:
                 except FileNotFoundError:
                     # It is gone by now.
                     continue
-                files[entry.name] = status.st_ctime_ns
+                files[entry.name] = calls.changed_ns(status)
                 if (is_link or status.st_nlink > 1) and _is_shared(join(folder, entry.name), status, is_link=is_link):
                     shared.add(entry.name)
     return Listing(own.st_ino, files, folders, frozenset(shared), own.st_mtime_ns)

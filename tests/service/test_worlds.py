@@ -14,8 +14,11 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback
 from pilotfish.api.questions import Moment, Touch
+from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
+from pilotfish.system.ports import OpenWatcher
 from pilotfish.system.watching.watcher import open_watcher
 from support.servers.linker import linker, told
 from support.services.several import Ground, service_on
@@ -72,11 +75,11 @@ class Repository:
 
 
 @asynccontextmanager
-async def repository(folder: Path) -> AsyncGenerator[Repository]:
+async def repository(folder: Path, watch: OpenWatcher | None = open_watcher) -> AsyncGenerator[Repository]:
     """`main` is right, `branch` has broken files; a conversation has begun and its server runs."""
     (folder / "bin").mkdir()
     (folder / "bin" / "git").symlink_to(GIT)
-    async with service_on(folder, {"one": linker}, CONFIG, watch=open_watcher, clock=WallClock()) as ground:
+    async with service_on(folder, {"one": linker}, CONFIG, watch=watch, clock=WallClock()) as ground:
         made = Repository(ground, replace(ground.client, host="claude-code"))
         made.git("init", "-q", "-b", "main")
         made.write(MAIN)
@@ -118,6 +121,21 @@ async def test_what_a_command_of_git_brought_is_told_at_no_event(tmp_path: Path,
         it.git("checkout", "-qf", "branch")
         assert (await it.reach(kind)).text == ""
         assert (await it.reach("stop")).text == ""
+
+
+@pytest.mark.parametrize("command", [False, True], ids=["git's", "and then a command's"])
+async def test_what_git_brought_is_noticed_late_on_a_busy_machine_and_still_nobodys(
+    tmp_path: Path, command: bool
+) -> None:
+    async with repository(tmp_path, watch=None) as it:
+        await it.edit("other.rb", "use name2\nuse name1\n")
+        it.git("checkout", "-qf", "branch")
+        assert (await it.reach("call")).text == ""
+        if command:
+            it.write({"user.rb": "use name9\nuse name8\n"})
+        late = [PathChange(AbsPath(str(it.ground.root / name)), Change.CHANGED) for name in BRANCH]
+        it.ground.service.conversations.noticed(late)
+        assert told(await it.reach("call")) == ({"user.rb": ["no name8"]} if command else {})
 
 
 def restore(it: Repository) -> None:

@@ -137,6 +137,16 @@ def brought_by_git(git: str, state: GitState, move: GitMove, paths: Collection[A
     return frozenset(names[name] for name in found) | frozenset(list(paths)[MAX_PATHS:])
 
 
+def moved_paths(git: str, state: GitState, move: GitMove) -> frozenset[AbsPath]:
+    """The files in which the commits that a move went between differ: on a busy machine they are noticed later than
+    the move itself. Blocking: for a thread."""
+    pairs = [(f"{stash}^", stash) for stash in move.stashes]
+    if move.target is not None:
+        pairs.append((move.base, "HEAD" if move.target == INDEX else move.target))
+    found = [_listed(git, state, "diff-tree", "-r", "-z", "--name-only", "--no-renames", *pair) for pair in pairs]
+    return frozenset(AbsPath(os.path.join(state.folder, name)) for name in frozenset[str]().union(*found))
+
+
 def _as_in_index(git: str, state: GitState, names: Mapping[str, AbsPath]) -> frozenset[str]:
     tracked = _listed(git, state, "ls-files", "-z", "--", *names)
     differing = _listed(git, state, "diff-files", "--ignore-submodules=all", "--name-only", "-z", "--", *names)

@@ -1,18 +1,22 @@
 """What was written to disk between two events of a conversation, without what is nobody's work (DIAG-15)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import anyio.lowlevel
 import anyio.to_thread
 
 from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.texts_before import committed_text, text_before
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
-from pilotfish.system.git_state import GitMove, brought_by_git, git_move, git_state
+from pilotfish.system.git_state import GitMove, brought_by_git, git_move, git_state, moved_paths
+
+MAX_LATE = 1_000
+"""Files of one move of git that are looked at although nobody has noticed yet that they were changed."""
 
 
 class DiskWrites:
@@ -26,6 +30,8 @@ class DiskWrites:
         before, now = record.git, git_state(workspace.root)
         record.git, program = now, workspace.program("git")
         move = None if now is None or program is None else git_move(before, now)
+        if now is not None and move is not None and program is not None:
+            await self._notice_late(record, workspace, await anyio.to_thread.run_sync(moved_paths, program, now, move))
         paths = tuple(record.written.all())
         if now is not None and move is not None and program is not None and paths:
             came_back = False
@@ -40,6 +46,16 @@ class DiskWrites:
                 # Nobody has seen what it was, or what was seen is of another branch.
                 record.written.restore({path: Written(one.change, await committed_text(workspace, path, ""))})
         return move
+
+    async def _notice_late(self, record: ConversationRecord, workspace: Workspace, moved: Collection[AbsPath]) -> None:
+        """Of the files that git changed, those that have another text than was seen of them, and nobody noticed yet."""
+        late = list[PathChange]()
+        for path in [path for path in moved if workspace.serves(path)][:MAX_LATE]:
+            seen = self._states.latest_text(path)
+            if seen is not None and seen != await self._text(path):
+                late.append(PathChange(path, Change.CHANGED))
+        self._states.note(workspace.root, late)
+        record.written.restore({one.path: Written(one.change, None) for one in late})
 
     async def _leave_unchanged(self, record: ConversationRecord) -> None:
         """Take out what has the text again that it had before: a stash and its pop, a formatter with nothing to do."""

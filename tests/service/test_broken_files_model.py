@@ -3,6 +3,7 @@
 import random
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from support.services.several import Ground, service_on
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
 
 FILES, NAMES, STEPS = 8, 10, 14
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "lsp": {"one": {"command": ["/bin/true"], "extensions": [".rb"]}},
     "feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"], "maxOtherFiles": 50},
     "timing": {"diagnosticsWaitTimeoutMs": 2_000, "firstTouchTimeoutMs": 20_000},
@@ -101,7 +102,9 @@ async def test_what_is_told_is_new_and_nothing_is_missing_where_the_answer_is_co
 ) -> None:
     chance = random.Random(seed)
     scenario = partial(unreliable, chance=random.Random(seed), trouble=trouble)
-    async with service_on(tmp_path, {"one": scenario}, CONFIG, clock=WallClock()) as ground:
+    # An answer that never comes is waited for to the end.
+    timing = CONFIG["timing"] | ({"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 3_000} if trouble else {})
+    async with service_on(tmp_path, {"one": scenario}, CONFIG | {"timing": timing}, clock=WallClock()) as ground:
         project = Project(ground, chance)
         owed, unmended, claims = Broken(), Broken(), 0
         for step in range(STEPS):

@@ -283,7 +283,7 @@ class Player:
         outcome = listener.heard(len(steps), None, Truth(true[-1].after, true[-1].after, {}), heard)
         said = score.said(heard.text, str(self._setting.root))
         right, rest = score.matched(said.findings, [one for several in left.values() for one in several])
-        rest = score.matched(rest, [one for several in done.reworded.values() for one in several])[1]
+        rest = score.matched(rest, [one for several in done.optional.values() for one in several])[1]
         named = {problem.file for _, problem in right} | {file for file in left if score.names(said, file)}
         played.left, played.left_told = sorted(left), sorted(named)
         played.beside = [str(one) for one in rest]

@@ -122,7 +122,7 @@ class Judge:
         new = [problem for found in truth.new.values() for problem in found]
         after = [problem for found in truth.after.values() for problem in found]
         right, rest = matched(feedback.findings, new)
-        words, rest = matched(rest, [problem for found in truth.reworded.values() for problem in found])
+        words, rest = matched(rest, [problem for found in truth.optional.values() for problem in found])
         late, rest, since = self._late(feedback, rest, after, edited)
         old, rest = matched(rest, after)
         told = {id(problem) for _, problem in right}

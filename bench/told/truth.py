@@ -74,15 +74,22 @@ class Truth:
     before: Findings
     after: Findings
     new: Findings
-    reworded: Findings = field(default_factory=dict[str, tuple[Problem, ...]])
-    """New by its words alone: the same rule was broken before at that place, which nobody touched. It may be told."""
+    optional: Findings = field(default_factory=dict[str, tuple[Problem, ...]])
+    """What may be told as new, and need not: it says something else than before at a place that nobody touched, or
+    stands on a line that the edit wrote, while one like it went away elsewhere in the file."""
 
     @classmethod
     def of(cls, before: Findings, after: Findings, changes: Sequence[Change]) -> Self:
-        new = difference(before, after)
-        words = reworded(before, after, new, changes)
+        new, lines = difference(before, after), {one.path: _kept_lines(one) for one in changes}
+        words = reworded(before, after, new, lines)
         rest = {file: tuple(one for one in found if one not in words.get(file, ())) for file, found in new.items()}
-        return cls(before, after, {file: found for file, found in rest.items() if found}, words)
+        rest = {file: found for file, found in rest.items() if found}
+        written = {
+            file: tuple(one for one in after.get(file, ()) if one.line not in kept.values())
+            for file, kept in lines.items()
+        }
+        other = {file: tuple(one for one in found if one not in rest.get(file, ())) for file, found in written.items()}
+        return cls(before, after, rest, {file: other.get(file, ()) + words.get(file, ()) for file in {*other, *words}})
 
 
 def difference(before: Findings, after: Findings) -> dict[str, tuple[Problem, ...]]:
@@ -110,12 +117,11 @@ def difference(before: Findings, after: Findings) -> dict[str, tuple[Problem, ..
     return found
 
 
-def reworded(before: Findings, after: Findings, new: Findings, changes: Sequence[Change]) -> Findings:
+def reworded(before: Findings, after: Findings, new: Findings, lines: Mapping[str, Mapping[int, int]]) -> Findings:
     """Of what is new, what names something else at a place where the same rule was broken before.
 
     An alias of a type gets one more member, and a hundred old errors spell it out: none of them is a break.
     """
-    lines = {one.path: _lines_that_stay(one.before or "", one.after or "") for one in changes}
     found = dict[str, tuple[Problem, ...]]()
     for file, problems in new.items():
         stay = lines.get(file)
@@ -130,9 +136,10 @@ def reworded(before: Findings, after: Findings, new: Findings, changes: Sequence
     return found
 
 
-def _lines_that_stay(before: str, after: str) -> dict[int, int]:
+def _kept_lines(change: Change) -> dict[int, int]:
     """Of lines that an edit leaves, where they are then; counted from 1."""
-    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_matching_blocks()
+    before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
     return {old + at + 1: new + at + 1 for old, new, size in blocks for at in range(size)}
 
 

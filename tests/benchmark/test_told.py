@@ -430,6 +430,15 @@ def test_an_old_error_that_names_something_else_is_not_new(
     assert not [one for one in verdict.false if one.message == "no y"]
 
 
+def test_what_stands_on_a_line_that_the_edit_wrote_may_be_told_as_new() -> None:
+    change = Change("a", "1\nbad\n", "bad\n1\nbad()\n")
+    found = truth.Truth.of(findings(problem("a", "no", 2)), findings(problem("a", "no", 3)), (change,))
+    assert not found.new
+    assert not score.Judge().verdict(EDIT, found, told(problem("a", "no", 3))).false
+    stays = truth.Truth.of(findings(problem("a", "no", 1)), findings(problem("a", "no", 2)), (change,))
+    assert score.Judge().verdict(EDIT, stays, told(problem("a", "no", 2))).false
+
+
 MESSAGES = st.lists(st.sampled_from("xyz"), max_size=8)
 
 

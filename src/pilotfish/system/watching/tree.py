@@ -193,6 +193,10 @@ class WatchedTree:
         folder = self._folders.get(path)
         if folder is None:
             return
+        if self._is_told_late and name not in folder.files and name not in folder.folders:
+            # Told late, and by the spelling of who wrote it, which may not be the disk's: only a listing has that.
+            self._compare(path)
+            return
         inside = join(path, name)
         entry = look_at(inside)
         if name in folder.folders and (entry is None or entry.kind is not NameKind.FOLDER):

@@ -124,6 +124,8 @@ def attempt(server: str, steps: Collection[str] = STEPS) -> Proof | Parts | Base
         if "others" in steps:
             case = others_of(row)
             parts["others"] = () if case is None else _shown(server, there, partial(show_others, row, case))
+            for more in row.also:
+                _shown(server, there, partial(show_others, row, more))
         if "lookups" in steps:
             found = (_shown(server, there, partial(traced, row, files)) for files in projects(row))
             record(server, version, look_ups(row, set[str]().union(*found)))

@@ -84,6 +84,22 @@ async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_li
         assert (mended.text, mended.fixed, judged(mended)) == ("", 1, "project")
 
 
+async def test_what_only_the_server_of_another_language_judges_is_looked_at_beside_an_account_of_the_project(
+    tmp_path: Path,
+) -> None:
+    """Robot Framework calls a function of Python by another spelling."""
+    scenarios = {"ty": partial(linker, judges_all=True, own=".py"), "robotcode": partial(linker, publishes=True)}
+    trusted = {"security": {"trustedProjectRoots": [str(tmp_path.resolve() / "workspace")]}}
+    settings = config("ty", {"robotcode": {"command": ["/bin/true"]}}) | trusted
+    async with service_on(tmp_path, scenarios, settings, clock=WallClock()) as ground:
+        begin(ground, "ty")
+        ground.write("lib.py", "def name1\n")
+        ground.write("far.robot", "Library lib.py\nask 1\n")
+        await edited(ground, "lib.py", "def name1\ndef name2\n")
+        broken = await edited(ground, "lib.py", "def name2\n")
+    assert (told(broken), broken.state) == ({"far.robot": ["no name1"]}, State.FRESH)
+
+
 @pytest.mark.proves("C92")
 async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_its_project(
     tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch

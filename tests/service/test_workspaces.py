@@ -185,6 +185,7 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
     tools, own = home.workspace.parent / "tools" / "node_modules", home.workspace / "node_modules"
     npm_program(tools, "typescript-language-server", "typescript-language-server", "5.3.0")
     npm_program(tools, "svelte-language-server", "svelteserver", "0.18.4")
+    npm_program(tools, "@mdx-js/language-server", "mdx-language-server", "0.6.4")
     npm_program(tools if installed else own, "@vue/language-server", "vue-language-server", "3.3.11")
     (tools / "typescript" / "lib").mkdir(parents=True)
     (tools / "typescript" / "lib" / "tsserver.js").touch()
@@ -201,7 +202,7 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
         pass
 
     extensions = searched_roots(known, [AbsPath(str(home.workspace / "a.ts"))])[0].extensions
-    assert (".svelte" in extensions, ".astro" in extensions) == (True, False)
+    assert extensions & {".svelte", ".mdx", ".astro"} == ({".svelte", ".mdx"} if trusted else {".svelte"})
     options = cast("dict[str, Any]", known.recipe(server, nothing).options().initialization)
     given = {one["name"]: one["location"] for one in options["plugins"]}
     folder = {"tools": tools, "workspace": own, None: None}[location]

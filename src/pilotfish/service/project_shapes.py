@@ -29,7 +29,7 @@ from pilotfish.protocol.notebooks import code_bytes
 from pilotfish.service.recent import Recent
 from pilotfish.system.regular_files import read_regular
 
-COMPONENTS = (".vue", ".svelte", ".astro")
+COMPONENTS = (".vue", ".svelte", ".astro", ".mdx", ".marko", ".html")
 """Files that are modules also without a word of script."""
 
 IMPORTED_BY_PATH = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", *COMPONENTS)

@@ -97,7 +97,7 @@ async def _tells(
 ) -> None:
     """After a change of these files, the error in `broken` is told, and nothing of `clean`; else of no other file."""
     feedback = await stage.service.touched(Touch(tuple(paths), "patch"), stage.client)
-    told = {name: words for name, words in TOLD.findall(feedback.text) if name not in paths}
+    told = {name: words for name, words in TOLD.findall(feedback.text) if name == broken or name not in paths}
     right = re.search(pattern, told.get(broken, "")) and clean not in told if broken else not told
     if not right:
         words = " ".join((feedback.text or feedback.reason or "nothing").split())[:MAX_WORDS]

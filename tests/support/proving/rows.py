@@ -9,6 +9,7 @@ A row is `rows/SERVER.row.toml`:
     files = { "pyproject.toml" = "" }           what else the project holds
     elsewhere = { file, text, break, error }    another file, and an edit of the first one that brings an error in it
     others = { … }                              a project of three files, see `Others`
+    also = [{ … }]                              further ones, which must hold as well
     beside = ["typescript"]                     servers that run in the same project
     config = { … }                              what the user's configuration says of the server
     modules = true                              the project has the npm packages of the server as `node_modules`
@@ -51,7 +52,8 @@ class Elsewhere(Struct, frozen=True):
 
 
 class Others(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A project of its own: edits of its first file break the second, or only the third through a clean second."""
+    """A project of its own: edits of its first file break the second, which may be the first itself, or only the third
+    through a clean second."""
 
     like: str = ""
     """The server whose row says what this one does not say."""
@@ -104,6 +106,7 @@ class ProofRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     files: Mapping[str, str] = {}
     elsewhere: Elsewhere | None = None
     others: Others | None = None
+    also: tuple[Others, ...] = ()
     beside: tuple[str, ...] = ()
     config: Mapping[str, Any] = {}
     modules: bool = False

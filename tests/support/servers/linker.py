@@ -17,6 +17,7 @@ def linker(
     *,
     publishes: bool = False,
     judges_all: bool = False,
+    own: str = "",
     is_silent: Callable[[], bool] = lambda: False,
     holds_back: Callable[[], bool] = lambda: False,
 ) -> None:
@@ -24,7 +25,8 @@ def linker(
 
     `ask 5` is an error, too, unless there is a `def name5`: no word of the file tells.
     `publishes`: it cannot be asked, and speaks of a file when that is opened or changed, and then only.
-    `judges_all`: it can be asked about its whole project, by a pull and by the command of gopls.
+    `judges_all`: it can be asked about its whole project, by a pull and by the command of gopls: of files that end so
+    (`own`).
     `is_silent`: asked before each answer; `holds_back`: before each about the whole project.
     """
     texts: dict[str, str] = {}
@@ -32,6 +34,9 @@ def linker(
 
     def everything() -> dict[str, str]:
         return _everything(roots[0], texts)
+
+    def reported() -> dict[str, str]:
+        return {path: text for path, text in everything().items() if path.endswith(own)}
 
     def items(text: str) -> list[dict[str, Any]]:
         return _items(text, everything())
@@ -61,7 +66,7 @@ def linker(
     if judges_all:
         offers["diagnosticProvider"]["workspaceDiagnostics"] = True
         offers["executeCommandProvider"] = {"commands": ["gopls.diagnose_files"]}
-        _judge_all(script, everything, lambda: is_silent() or holds_back())
+        _judge_all(script, everything, reported, lambda: is_silent() or holds_back())
     script.capabilities.update({"textDocumentSync": 1, **offers})
     script.on("initialize", initialized)
     script.on("textDocument/didOpen", keep)
@@ -73,19 +78,24 @@ def linker(
     script.on("textDocument/diagnostic", diagnostics)
 
 
-def _judge_all(script: Script, everything: Callable[[], dict[str, str]], is_silent: Callable[[], bool]) -> None:
+def _judge_all(
+    script: Script,
+    everything: Callable[[], dict[str, str]],
+    reported: Callable[[], dict[str, str]],
+    is_silent: Callable[[], bool],
+) -> None:
     published: dict[str, list[Any]] = {}
 
     def report(path: str, text: str) -> dict[str, Any]:
         return {"uri": uri_of(AbsPath(path)), "version": None, "kind": "full", "items": _items(text, everything())}
 
     def project(_params: Any) -> Any:
-        return SILENCE if is_silent() else {"items": [report(path, text) for path, text in everything().items()]}
+        return SILENCE if is_silent() else {"items": [report(path, text) for path, text in reported().items()]}
 
     def command(_params: Any) -> Any:
         if is_silent():
             return SILENCE
-        for path, text in everything().items():
+        for path, text in reported().items():
             if published.get(path, []) != (found := _items(text, everything())):
                 published[path] = found
                 script.notify("textDocument/publishDiagnostics", {"uri": uri_of(AbsPath(path)), "diagnostics": found})

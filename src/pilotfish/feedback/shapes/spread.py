@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from pilotfish.feedback.shapes.changes import ChangedSymbols
 from pilotfish.feedback.shapes.flow import MAX_ROUNDS
 from pilotfish.feedback.shapes.imports import key_of
-from pilotfish.feedback.shapes.python import FIELDS, Shape, VisibleSymbol
+from pilotfish.feedback.shapes.python import FIELDS, PYTHON, Shape, VisibleSymbol
 from pilotfish.feedback.shapes.words import Import
 from pilotfish.model import AbsPath
 
@@ -199,7 +199,10 @@ class Spread:
                 known, before = set(seen.outside), seen.told.since(_Wave())
                 seen.hear(importer, waves[path], key_of(path))
                 if seen.outside - known or seen.told.since(before):
-                    self._take(importer.path, seen, seen.outside - known, steps, is_all=waves[path].is_all)
+                    # Robot Framework calls `add_all` by `Add All`.
+                    is_foreign = path.endswith(PYTHON) and importer.imports is None
+                    is_all = waves[path].is_all or is_foreign
+                    self._take(importer.path, seen, seen.outside - known, steps, is_all=is_all)
                     if told := seen.told.since(before):
                         following.setdefault(importer.path, _Wave()).add(told)
         return following

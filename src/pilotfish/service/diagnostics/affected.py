@@ -8,6 +8,7 @@ from functools import lru_cache
 import anyio
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.feedback.shapes.changes import EVERYTHING, ChangedSymbols, changed_go, changed_symbols, changed_text
 from pilotfish.feedback.shapes.go import GO
@@ -37,6 +38,9 @@ class Affected(Struct, frozen=True):
     complete: bool
     unlikely: frozenset[AbsPath] = frozenset()
     """Those of them that mention nothing of what was changed: only a type that is inferred may reach them."""
+
+    def only(self, extensions: tuple[str, ...]) -> "Affected":
+        return replace(self, files=tuple(path for path in self.files if path.endswith(extensions)))
 
 
 NOBODY = Affected((), complete=True)

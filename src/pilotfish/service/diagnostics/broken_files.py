@@ -202,6 +202,10 @@ class ProjectCheck:
             if led is not None:
                 search.add(workspace, led)
                 await self._judge_waiting(visit, search)
+                if target.foreign and led is not NOBODY:
+                    by_name = await self._affected_by(target, search, broken)
+                    search.add(workspace, by_name.only(target.foreign))
+                    await self._judge_waiting(visit, search)
             else:
                 search.whole = False
                 by_name = await self._affected_by(target, search, broken)

@@ -202,6 +202,8 @@ def test_related_documents_are_stored_with_their_own_result_id() -> None:
     }
     told = reports.pulled(A, None, 5, document_report(items=[], relatedDocuments=related))
     assert told == (A, B, AbsPath("/w/c.py"))
+    # What was told without being asked for counts like a push.
+    assert reports.pushed_since(1).keys() == {B, "/w/c.py"}
     assert result_id(reports, B, None) == "b2"
     assert result_id(reports, AbsPath("/w/c.py"), None) == "c1"
     assert reports.of(B)[Pull(None)].version is None

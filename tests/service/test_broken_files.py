@@ -243,6 +243,19 @@ async def test_who_imports_a_deleted_component_is_told(tmp_path: Path) -> None:
     assert f"Cannot find module './{card}'" in feedback.text
 
 
+async def test_what_a_server_says_of_an_open_file_while_others_are_checked_is_told(tmp_path: Path) -> None:
+    """No import tells of it, and the agent has read it."""
+    settings = config() | {"lsp": {"one": {"command": ["/bin/true"], "extensions": [".ts"]}}}
+    async with service_on(tmp_path, {"one": partial(linker, publishes=True, speaks_up=True)}, settings) as ground:
+        ground.write("price.ts", "export\ndef name1\n")
+        ground.write("named.ts", "import price\nuse name1\n")
+        ground.write("main.ts", "ask 1\n")
+        for name in ("price.ts", "named.ts", "main.ts"):
+            await ground.service.check(ground.client, (name,))
+        feedback = await edited(ground, "price.ts", "export\ndef name2\n")
+    assert told(feedback) == {"main.ts": ["no name1"], "named.ts": ["no name1"]}
+
+
 async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": partial(linker, publishes=True)}, config()) as ground:
         ground.write("lib.rb", "def total\n")

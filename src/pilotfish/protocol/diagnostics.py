@@ -87,9 +87,17 @@ class Reports:
         )
 
     def pushed_since(self, arrival: int) -> dict[AbsPath, Report]:
-        """The last push about each file of which one came after this arrival."""
-        pushes = ((path, channels.get(Push())) for path, channels in self._files.items())
-        return {path: push for path, push in pushes if push is not None and push.arrival > arrival}
+        """The last word about each file that came after this arrival and that nobody asked for.
+
+        It is a push, or what the answer to a pull of another file told beside.
+        """
+        found: dict[AbsPath, Report] = {}
+        for path, channels in self._files.items():
+            told = [one for channel, one in channels.items() if channel == Push() or one.version is None]
+            last = max(told, key=lambda one: one.arrival, default=None)
+            if last is not None and last.arrival > arrival:
+                found[path] = last
+        return found
 
     def publish(self, params: PublishDiagnosticsParams, now: float = 0.0) -> AbsPath | None:
         """Take in a push; returns the file it is about, None when it names no file. It replaces the push before it."""

@@ -16,6 +16,7 @@ def linker(
     silent_about: str = "nothing",
     *,
     publishes: bool = False,
+    speaks_up: bool = False,
     judges_all: bool = False,
     own: str = "",
     is_silent: Callable[[], bool] = lambda: False,
@@ -25,11 +26,13 @@ def linker(
 
     `ask 5` is an error, too, unless there is a `def name5`: no word of the file tells.
     `publishes`: it cannot be asked, and speaks of a file when that is opened or changed, and then only.
+    `speaks_up`: when a file is opened, it speaks of every open one of which it has something else to say.
     `judges_all`: it can be asked about its whole project, by a pull and by the command of gopls: of files that end so
     (`own`).
     `is_silent`: asked before each answer; `holds_back`: before each about the whole project.
     """
     texts: dict[str, str] = {}
+    said: dict[str, list[Any]] = {}
     roots: list[str] = []
 
     def everything() -> dict[str, str]:
@@ -54,6 +57,8 @@ def linker(
         document = params["textDocument"]
         text = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
         texts[path_of(document["uri"]) or ""] = text
+        if speaks_up and "text" in document:
+            _tell_news(script, said, {path: items(text) for path, text in texts.items()})
         if publishes:
             found = {
                 "uri": document["uri"],
@@ -95,14 +100,18 @@ def _judge_all(
     def command(_params: Any) -> Any:
         if is_silent():
             return SILENCE
-        for path, text in reported().items():
-            if published.get(path, []) != (found := _items(text, everything())):
-                published[path] = found
-                script.notify("textDocument/publishDiagnostics", {"uri": uri_of(AbsPath(path)), "diagnostics": found})
+        _tell_news(script, published, {path: _items(text, everything()) for path, text in reported().items()})
         return None
 
     script.on("workspace/diagnostic", project)
     script.on("workspace/executeCommand", command)
+
+
+def _tell_news(script: Script, said: dict[str, list[Any]], now: dict[str, list[Any]]) -> None:
+    for path, found in now.items():
+        if said.get(path, []) != found:
+            script.notify("textDocument/publishDiagnostics", {"uri": uri_of(AbsPath(path)), "diagnostics": found})
+    said.update(now)
 
 
 def _everything(root: str, texts: dict[str, str]) -> dict[str, str]:

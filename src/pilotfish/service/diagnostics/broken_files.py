@@ -202,24 +202,30 @@ class ProjectCheck:
             if led is not None:
                 search.add(workspace, led)
                 await self._judge_waiting(visit, search)
-                if target.foreign and led is not NOBODY:
-                    by_name = await self._affected_by(target, search, broken)
-                    search.add(workspace, by_name.only(target.foreign))
-                    await self._judge_waiting(visit, search)
-            else:
-                search.whole = False
-                by_name = await self._affected_by(target, search, broken)
-                said = await self._said_affected(visit, target, search, (*broken, *by_name.files))
-                search.add(workspace, by_name if said is None else said.instead_of(by_name))
-                await self._judge_waiting(visit, search)
-                # What was said of the files that were opened for this is no news.
-                self._runner.spoken_of(target.root)
+            search.whole = search.whole and led is not None
+            if led is None or (target.foreign and led is not NOBODY):
+                await self._judge_by_name(visit, target, search, broken, has_account=led is not None)
             self._reports.judged(target, search.found.values(), edited=search.before)
         self._remember(broken, search.changes)
         if search.is_sound and not search.whole:
             for edits in search.changes_since:
                 self._states.explain(_texts_before(edits), search.candidates, search.world)
         return search.result()
+
+    async def _judge_by_name(
+        self, visit: Visit, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath], *, has_account: bool
+    ) -> None:
+        """`has_account`: the files of the server's own kinds are known."""
+        by_name = await self._affected_by(target, search, broken)
+        if has_account:
+            search.add(visit.workspace, by_name.only(target.foreign))
+        else:
+            said = await self._said_affected(visit, target, search, (*broken, *by_name.files))
+            search.add(visit.workspace, by_name if said is None else said.instead_of(by_name))
+        while search.waiting and search.left > 0:
+            await self._judge_waiting(visit, search)
+            # What was said of the files that were opened for this is no news; of others, open or not, it is.
+            search.add(visit.workspace, Affected(tuple(self._spoken_of(target.root)), complete=True))
 
     async def rejudge(
         self,

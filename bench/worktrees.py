@@ -1,132 +1,260 @@
-"""Ten worktrees of one repository at once, under a budget of memory that holds four of their servers.
+"""Ten worktrees of one repository at once: what sharing servers costs, and what it saves.
 
-    $ python bench/worktrees.py                     # ten worktrees of Flask, ty
-    $ python bench/worktrees.py --server basedpyright --rounds 2
-    $ python bench/worktrees.py --server typescript --worktrees 20 --pause 3
+    $ python bench/worktrees.py                                  # ten worktrees of 900 Python files, ty
+    $ python bench/worktrees.py --server typescript --files 300
+    $ python bench/worktrees.py --worktrees 20 --rounds 100 --pause 0 --only shared  # the daemon after 2,000 edits
 
-Every worktree has an agent that edits one file again and again and reads what it is told: in one round an error, in the
-next none; between two edits it thinks for `--pause` seconds. All of them begin within ten seconds, through one new
-daemon, which does not know how large a server gets. Printed are the answers that were wrong or lost, the most memory
-that all servers had together, process trees included, against one server and against the budget, and how long an edit
-took after the first of its worktree, against one agent alone.
+In every worktree, which has differences of its own, an agent makes a function return another type, which breaks one
+other file, and undoes it; between two edits it thinks for `--pause` seconds. What it is told after each edit must name
+that file, or nothing, and never a file of another agent; what comes late must be told when it is about to stop. All
+begin within ten seconds, through a new daemon each time: `alone` is one worktree; `own` gives each a server of its own,
+without any limit; `shared` lets them share; `storm` is twice as many, under a ceiling of 2.5 servers. Memory is the
+proportional one of all servers with what they started; CPU is of servers and daemon, for each edit after the second.
 """
 
-import json
+import os
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from harness import corpus, processes
+import psutil
+from harness import processes
 from harness.pages import options
-from harness.setting import Setting, verb, watching, workplace
-
-PROJECTS = {
-    "typescript": ("rxjs", "src/internal/util/isFunction.ts", "\n\nexport const broken: number = 'text';\n"),
-    None: ("flask+venv", "src/flask/helpers.py", '\n\nbroken: int = "text"\n'),
-}
-"""By server: a project, the file that is edited, and what is wrong then."""
+from harness.setting import Setting, hook, verb, watching
 
 BEGIN_SECONDS = 10.0
-WAIT = {"timing": {"diagnosticsWaitTimeoutMs": 110_000, "firstTouchTimeoutMs": 110_000}}
-"""An agent that waits for its answer: what is measured here is whether it is right, and not how soon it comes."""
-
-
-def main() -> None:
-    asked = options(__doc__, worktrees=10, holds=4, rounds=4, server="ty", pause=0.0)
-    name, file, broken = PROJECTS.get(asked.server, PROJECTS[None])
-    with workplace(corpus.projects()[name], asked.server, config=WAIT) as alone:
-        root, folder = alone.root, alone.scratch.parent
-        agent = _Agent(file, broken, asked.rounds, asked.pause)
-        told_alone = agent.work(alone, root, 0.0)
-        one = _servers(alone)
-        verb(alone, "daemon", "stop")
-        trees = [_worktree(root, folder / f"tree{number}") for number in range(asked.worktrees)]
-        budget = round(one * (asked.holds + 0.5))
-        config = {**WAIT, "pool": {"memoryMiB": budget, "shareWorktrees": True}}
-        # All worktrees are below this folder: whatever works there is counted.
-        setting = Setting(folder, folder / "scratch-many", asked.server, config=config).prepare()
-        used, began = [0.0], time.monotonic()
-        starts = [number * BEGIN_SECONDS / len(trees) for number in range(len(trees))]
-        try:
-            looking = watching(lambda: used.append(_servers(setting)), 0.5)
-            with looking, ThreadPoolExecutor(len(trees)) as agents:
-                told = [*agents.map(partial(agent.work, setting), trees, starts)]
-        finally:
-            verb(setting, "daemon", "stop")
-        most, seconds = max(used), time.monotonic() - began
-    answers = [said for each in told for said, _ in each]
-    wrong, lost = answers.count("wrong"), answers.count("lost")
-    print(f"{asked.server}: worktrees {len(trees)} · answers {len(answers)} · wrong {wrong} · lost {lost}")
-    print(
-        f"one server {one:.0f} MiB · budget {budget} MiB, for {asked.holds} · most in use {most:.0f} MiB, "
-        f"{most / one:.1f} × one, {100 * most / budget:.0f} % of the budget · {seconds:.0f} s"
-    )
-    edit, edit_alone = (_median([took for each in told for _, took in each[1:]]) for told in (told, [told_alone]))
-    print(f"an edit: median {edit:.2f} s, alone {edit_alone:.2f} s, {edit / edit_alone:.1f} ×")
-    if set(answers) != {"right"} or most > budget * 1.1:
-        raise SystemExit(1)
-
-
-def _median(found: list[float]) -> float:
-    return statistics.median(found)
-
-
-def _worktree(root: Path, target: Path) -> Path:
-    subprocess.run(["git", "worktree", "add", "-q", "--detach", str(target)], cwd=root, check=True)
-    for name in (".venv", "node_modules"):
-        if (root / name).exists() and not (target / name).exists():
-            (target / name).symlink_to(root / name)
-    return target
+DEADLINE_MS = 110_000
+FUNCTIONS = 25
+ROW = 25
+"""Modules that depend on each other. Each agent works in a row of its own."""
+EDITED, OWN = 10, 20
+STORM_HOLDS = 2.5
+TARGET = 2.0
+DAEMON_MB = 80.0
 
 
 @dataclass(frozen=True)
-class _Agent:
-    file: str
-    broken: str
+class Language:
+    suffix: str
+    settings: Mapping[str, str]
+    head: str
+    function: str
+    use: str
+    types: tuple[str, str]
+    values: tuple[str, str]
+
+
+PYTHON = Language(
+    ".py",
+    {"pyproject.toml": '[project]\nname = "made"\nversion = "1"\n', "source/__init__.py": ""},
+    "from source.m{before} import f{before}_0\n\n\n",
+    'def f{number}_{one}(value: int, other: str = "") -> {type}:\n    """{words}"""\n    return {value}\n\n\n',
+    "used: int = {call}\n",
+    ("int", "str"),
+    ("value + len(other)", "str(value) + other"),
+)
+TYPESCRIPT = Language(
+    ".ts",
+    {
+        "package.json": '{"name": "made", "version": "1.0.0"}\n',
+        "tsconfig.json": '{"compilerOptions": {"strict": true, "noEmit": true}, "include": ["source"]}\n',
+    },
+    "import {{ f{before}_0 }} from './m{before}';\n\n",
+    "/** {words} */\nexport function f{number}_{one}(value: number, other = ''): {type} {{\n  return {value};\n}}\n\n",
+    "export const used: number = {call};\n",
+    ("number", "string"),
+    ("value + other.length", "`${value}${other}`"),
+)
+
+
+def module(language: Language, number: int, *, is_broken: bool = False) -> str:
+    """It calls one function of the module before it in its row; if broken, its own first one gives another type."""
+    follows = number % ROW > 0
+    head = language.head.format(before=number - 1) if follows else ""
+    words = " ".join(f"word{number}_{one}" for one in range(8))
+    functions = (
+        language.function.format(
+            number=number, one=one, words=words, type=language.types[bad], value=language.values[bad]
+        )
+        for one in range(FUNCTIONS)
+        for bad in [int(is_broken and one == 0)]
+    )
+    return head + "".join(functions) + language.use.format(call=f"f{number - 1}_0(1) + 1" if follows else "1")
+
+
+@dataclass
+class Found:
+    """What came of one phase."""
+
+    took: list[float] = field(default_factory=list[float])
+    """Seconds of every edit but the first two of an agent."""
+    first: list[float] = field(default_factory=list[float])
+    wrong: int = 0
+    late: int = 0
+    """Told before the stop, and not after the edit."""
+    lost: int = 0
+    cpu: float = 0.0
+    """Seconds that servers and daemon used."""
+    memory: float = 0.0
+    daemon: float = 0.0
+
+    @property
+    def edit(self) -> float:
+        return statistics.median(self.took)
+
+    def said(self, name: str, count: int) -> str:
+        late = sorted(self.took)[int(len(self.took) * 0.95)]
+        return (
+            f"{name:6} {count:2} worktrees · edits {len(self.took)} · wrong {self.wrong} · lost {self.lost} · "
+            f"late {self.late} · "
+            f"first {statistics.median(self.first):.2f} s · p50 {self.edit:.2f} s · p95 {late:.2f} s · "
+            f"servers {self.memory:.0f} MB · "
+            f"daemon {self.daemon:.0f} MB · CPU {self.cpu / len(self.took):.2f} s for each"
+        )
+
+
+@dataclass(frozen=True)
+class Agent:
+    language: Language
     rounds: int
     pause: float
 
-    def work(self, setting: Setting, tree: Path, start: float) -> list[tuple[str, float]]:
-        """What came of each edit, and after how long."""
+    def work(self, setting: Setting, found: Found, number: int, tree: Path, start: float) -> None:
         time.sleep(start)
-        good = (tree / self.file).read_text()
-        found: list[tuple[str, float]] = []
-        for number in range(self.rounds):
-            began = time.monotonic()
-            said = self._edit(setting, tree, good, is_broken=number % 2 == 0)
-            found.append((said, time.monotonic() - began))
+        hook(setting, "plain", {"event": "began", "session": tree.name, "cwd": str(tree)}, DEADLINE_MS)
+        for edit in range(self.rounds):
+            is_broken = edit % 2 == 0
+            edited = number * ROW + EDITED
+            path = tree / "source" / f"m{edited}{self.language.suffix}"
+            path.write_text(module(self.language, edited, is_broken=is_broken))
+            event = {"files": [str(path)], "kind": "edit", "session": tree.name, "cwd": str(tree)}
+            told, took, error = hook(setting, "plain", event, DEADLINE_MS)
+            is_late = is_broken and f"m{edited + 1}." not in told and not error
+            if is_late:
+                told, _, error = hook(setting, "plain", {**event, "event": "stopping", "files": []}, DEADLINE_MS)
+            named = {int(one) for one in re.findall(r"\bm(\d+)\.", told)} - {edited}
+            if error or (is_broken and edited + 1 not in named) or "checked" in told:
+                found.lost += 1
+                print(f"{tree.name}: edit {edit} of m{edited}: {error or told!r}", file=sys.stderr)
+            elif named != ({edited + 1} if is_broken else set()):
+                found.wrong += 1
+                print(f"{tree.name}: edit {edit} of m{edited}: {told!r}", file=sys.stderr)
+            else:
+                found.late += is_late
+            (found.first if edit < 2 else found.took).append(took / 1000)
             time.sleep(self.pause)
+
+
+@dataclass(frozen=True)
+class Bench:
+    folder: Path
+    language: Language
+    server: str
+    agent: Agent
+
+    def phase(self, name: str, count: int, pool: dict[str, Any]) -> Found:
+        base = self.folder / name
+        trees = [*self._trees(base, count)]
+        # All worktrees are below this folder: whatever works there is counted.
+        setting = Setting(base, base / "scratch", self.server, config={"pool": pool}).prepare()
+        found = Found()
+        starts = [number * BEGIN_SECONDS / count for number in range(count)]
+        try:
+            with watching(partial(_measure, setting, found), 0.5), ThreadPoolExecutor(count) as agents:
+                list(agents.map(partial(self.agent.work, setting, found), range(count), trees, starts))
+        finally:
+            verb(setting, "daemon", "stop")
+        print(found.said(name, count), flush=True)
         return found
 
-    def _edit(self, setting: Setting, tree: Path, good: str, *, is_broken: bool) -> str:
-        (tree / self.file).write_text(good + self.broken if is_broken else good)
-        try:
-            answer = json.loads(verb(setting, "check", "--json", "--severity", "error", self.file, cwd=tree))
-        except ValueError:
-            return "lost"
-        if answer["meta"]["state"] != "fresh":
-            print(f"{tree.name}: {answer['meta'].get('reason')}", file=sys.stderr)
-            return "lost"
-        lines = {one["line"] for found in answer["data"].values() for one in found}
-        is_told = len(good.splitlines()) + 3 in lines
-        return "right" if is_told == is_broken else "wrong"
+    def _trees(self, base: Path, count: int) -> Iterator[Path]:
+        """The last one first: agents begin in the repository itself."""
+        subprocess.run(["git", "clone", "-q", str(self.folder / "made"), str(base / "tree0")], check=True)
+        for number in range(count):
+            tree = base / f"tree{number}"
+            if number:
+                subprocess.run(["git", "worktree", "add", "-q", "--detach", str(tree)], cwd=base / "tree0", check=True)
+            own = number * ROW + OWN
+            with (tree / "source" / f"m{own}{self.language.suffix}").open("a") as file:
+                file.write(module(self.language, own).replace(f"f{own}_", f"own{own}_").partition("\n\n")[2])
+            yield tree
 
 
-def _servers(setting: Setting) -> float:
-    """MiB of the servers alone, with all that is below them: the daemon and the command lines are not in the budget."""
-    found = [one for one in processes.of(setting) if _is_server(processes.words(one))]
-    return processes.memory(found) * 1e6 / 2**20
+def main() -> None:
+    asked = options(__doc__, worktrees=10, files=900, rounds=8, server="ty", pause=5.0, only="")
+    language = TYPESCRIPT if asked.server.startswith(("typescript", "vtsls")) else PYTHON
+    with tempfile.TemporaryDirectory(prefix="worktrees-") as given:
+        folder = Path(os.path.realpath(given))
+        _write(folder / "made", language, max(asked.files, 2 * ROW * asked.worktrees if not asked.only else 0))
+        bench = Bench(folder, language, asked.server, Agent(language, asked.rounds, asked.pause))
+        if asked.only:
+            bench.phase(asked.only, asked.worktrees, {"shareWorktrees": asked.only == "shared", "memoryMiB": None})
+            return
+        alone = bench.phase("alone", 1, {"shareWorktrees": True, "memoryMiB": None})
+        own = bench.phase("own", asked.worktrees, {"shareWorktrees": False, "memoryMiB": None})
+        shared = bench.phase("shared", asked.worktrees, {"shareWorktrees": True, "memoryMiB": None})
+        ceiling = round(alone.memory * STORM_HOLDS / 1.048576)
+        storm = bench.phase("storm", 2 * asked.worktrees, {"shareWorktrees": True, "memoryMiB": ceiling})
+    raise SystemExit(_judged(alone, own, shared, storm, ceiling * 1.048576))
 
 
-def _is_server(words: list[str]) -> bool:
-    return any("langserver" in word or "tsserver" in word or "typescript-language" in word for word in words) or (
-        words[1:2] == ["server"] and words[0].endswith("ty")
-    )
+def _judged(alone: Found, own: Found, shared: Found, storm: Found, ceiling: float) -> int:
+    ratios = {
+        "wrong and lost, shared and storm": (shared.wrong + shared.lost + storm.wrong + storm.lost, 0.0),
+        "memory of shared / one": (shared.memory / alone.memory, TARGET),
+        "edit p50 of shared / one": (shared.edit / alone.edit, TARGET),
+        "memory of storm / its ceiling": (storm.memory / ceiling, 1.0),
+        "daemon after the storm, MB": (storm.daemon, DAEMON_MB),
+    }
+    for name, (value, most) in ratios.items():
+        print(f"{name}: {value:.2f} (at most {most:g}) {'held' if value <= most else 'NOT HELD'}")
+    print(f"for comparison, own / one: memory {own.memory / alone.memory:.2f}, edit p50 {own.edit / alone.edit:.2f}")
+    return int(any(value > most for value, most in ratios.values()))
+
+
+def _write(root: Path, language: Language, files: int) -> None:
+    (root / "source").mkdir(parents=True)
+    for name, text in language.settings.items():
+        (root / name).write_text(text)
+    for number in range(files):
+        (root / "source" / f"m{number}{language.suffix}").write_text(module(language, number))
+    # Nothing goes on in the background afterwards.
+    quiet = ("user.name=bench", "user.email=bench@localhost", "gc.auto=0", "maintenance.auto=false")
+    who = [word for one in quiet for word in ("-c", one)]
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Made"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+
+
+def _measure(setting: Setting, found: Found) -> None:
+    """The most so far, of the servers and of the daemon: without the hook programs."""
+    servers = daemon = 0.0
+    known = processes.of(setting)
+    found.cpu = max(found.cpu, processes.cpu_seconds(known))
+    for process in known:
+        line = processes.words(process)
+        if "pilotfish.daemon" in " ".join(line):
+            daemon += _proportional(process)
+        elif line and not any(word in {"-S", "git"} or "pilotfish" in word for word in line):
+            servers += _proportional(process)
+    found.memory, found.daemon = max(found.memory, servers), max(found.daemon, daemon)
+
+
+def _proportional(process: psutil.Process) -> float:
+    """Megabytes, each shared page in parts."""
+    try:
+        said = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0.0
+    return int(re.findall(r"^Pss:\s+(\d+)", said, re.MULTILINE)[0]) * 1024 / 1e6 if "Pss:" in said else 0.0
 
 
 if __name__ == "__main__":

@@ -83,10 +83,13 @@ def _states(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:
 
 
 def _memory(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:
-    """One server may run twice for a root, while another configuration takes over: they are one sample."""
+    """One server may run twice for a root, while another configuration takes over: they are one sample. A process at
+    which several worktrees take turns is the first one's."""
     measured: dict[tuple[str, str], float] = {}
-    for key, entry in entries.items():
-        if entry.memory_mib is not None:
+    shared = set[str]()
+    for key, entry in sorted(entries.items(), key=lambda pair: pair[0].root):
+        if entry.memory_mib is not None and not (entry.process and entry.process in shared):
+            shared.add(entry.process)
             measured[key.server, key.root] = measured.get((key.server, key.root), 0.0) + entry.memory_mib
     yield from (({"server": server, "root": root}, mib * MIB) for (server, root), mib in sorted(measured.items()))
 

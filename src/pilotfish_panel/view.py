@@ -206,6 +206,10 @@ def _instance(instance: Instance, details: InstanceDetails | None, snapshot: Sna
         yield "  " + " · ".join((*facts, f"last answer {latency(instance.last_latency_ms)}"))
     used = (counted(instance.sessions, "session"), counted(instance.restarts, "restart"))
     yield "  " + " · ".join((*used, counted(instance.documents, "open document")))
+    if instance.shared_with:
+        yield f"  takes turns with {sanitised(', '.join(instance.shared_with), MAX_TEXT)}"
+    if instance.rested is not None:
+        yield f"  at rest: {instance.rested}"
     if instance.busy:
         yield f"  working on: {sanitised(', '.join(instance.busy), MAX_TEXT)}"
     if instance.watching is not None:

@@ -32,6 +32,7 @@ from pilotfish.pool.plan import (
     admission,
     forgettable,
     next_upkeep,
+    of_process,
     setback,
     upkeep,
 )
@@ -269,6 +270,35 @@ def test_the_one_that_was_used_last_may_be_as_large_as_it_is() -> None:
     """Its project would be read anew for every question."""
     slots: dict[Key, Slot] = {A: Running(0, NOW - 1, memory_mib=5000), B: Running(0, NOW - 5, memory_mib=1)}
     assert upkeep(slots, Limits(memory_mib=1000), NOW) == (Retire(B, Why.MEMORY),)
+
+
+def _taking_turns(key: Key, last_used: float, in_flight: int = 0) -> tuple[Key, Running]:
+    return key, Running(0, last_used, in_flight, 1, 400, proven=True, process="shared")
+
+
+@pytest.mark.proves("POOL-6")
+@pytest.mark.parametrize(
+    ("limits", "used", "retired"),
+    [
+        pytest.param(Limits(memory_mib=700), (NOW - 9, NOW - 8), (), id="counts once"),
+        pytest.param(Limits(memory_mib=500), (NOW - 9, NOW - 8), (Retire(A, Why.MEMORY),), id="goes whole"),
+        pytest.param(
+            Limits(memory_mib=500), (NOW - 9, None), (Retire(C, Why.MEMORY),), id="stays while one is answered"
+        ),
+        pytest.param(Limits(memory_mib=500), (NOW - 9, NOW - 1), (Retire(C, Why.MEMORY),), id="as old as the youngest"),
+        pytest.param(
+            Limits(memory_mib_per_server=300), (NOW - 9, NOW), (Retire(A, Why.MEMORY),), id="its size is whole"
+        ),
+    ],
+)
+def test_a_process_that_worktrees_share(
+    limits: Limits, used: tuple[float, float | None], retired: tuple[Retire, ...]
+) -> None:
+    one, other = (_taking_turns(key, when or 0, when is None) for key, when in zip((A, B), used, strict=True))
+    slots: dict[Key, Slot] = dict([one, other, (C, Running(0, NOW - 5, memory_mib=200))])
+    assert upkeep(slots, limits, NOW) == retired
+    assert {key for one in retired for key in of_process(one.key, slots)} in (set(), {C}, {A, B})
+    assert admission(Key("d", AbsPath("/w")), slots, Demand(), Limits(servers=3), NOW) == Start()
 
 
 def test_what_idleness_frees_counts_for_the_budget() -> None:

@@ -51,6 +51,10 @@ class Instance(Api, frozen=True, kw_only=True):
     pid: int | None = None
     memory_mib: float | None = None
     """Of the whole process tree; absent where nobody measured."""
+    shared_with: tuple[str, ...] = ()
+    """The other worktrees that take turns at the same process."""
+    rested: str | None = None
+    """Why it was stopped, where it may come back."""
     uptime_ms: int | None = None
     last_latency_ms: int | None = None
     """How long its last answer took."""
@@ -88,6 +92,16 @@ class ServerRow(Api, frozen=True):
     """Why it could not be started: its program is not there, or may not run here."""
     instances: tuple[Instance, ...] = ()
     """By root."""
+
+
+class ProcessRow(Api, frozen=True, kw_only=True):
+    """One server that runs, or one at rest, of any project of the user."""
+
+    server_id: str
+    roots: tuple[str, ...]
+    """The worktrees that take turns at it; most have one."""
+    memory_mib: float | None = None
+    rested: str | None = None
 
 
 class Totals(Api, frozen=True):
@@ -129,6 +143,10 @@ class Snapshot(Api, frozen=True):
     warnings: tuple[str, ...] = ()
     """What is wrong with the configuration, and what an untrusted project does not get."""
     conversations: tuple[ConversationRow, ...] = ()
+    processes: tuple[ProcessRow, ...] = ()
+    """Of all projects: what the memory is used for."""
+    memory_limit_mib: float | None = None
+    """Of all servers together."""
 
 
 # --- What else is looked at ------------------------------------------------------------------------------------------

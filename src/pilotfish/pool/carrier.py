@@ -4,12 +4,13 @@ The server runs in a folder of our own (`pool.mirror`) and knows nothing of this
 own, whose process is a `Face`: it says what the server would say to that worktree alone, with that worktree's paths.
 While it is not its turn, a face keeps what the session tells of documents. When its turn begins, the folder gets the
 files in which it differs from the worktree before, and the server is told of these and of the open documents; then its
-questions are passed on. A turn lasts as long as anybody works with that worktree, and others wait for its end.
+questions are passed on. A turn lasts as long as anybody works with that worktree, an edit from its begin to its end;
+those for whom a client waits go first, and a sweep in the background gives way after the file that it is at.
 """
 
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
@@ -26,6 +27,7 @@ from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.pool.mirror import Mirror, Tree, Unshareable
+from pilotfish.pool.turns import Turns
 from pilotfish.protocol.codec import decode, encode, maybe_fields
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.lifecycle import Phase
@@ -40,11 +42,7 @@ from pilotfish.protocol.wire import (
     PublishDiagnosticsParams,
     Wire,
 )
-from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Exit, Process, Spawner
-
-PATIENCE_SECONDS = 5.0
-"""While others wait for longer than this, no more work joins the turn that is going on."""
 
 REQUEST_SECONDS = 600.0
 """The session of the worktree has the real, shorter limit, and cancels what it does not wait for any more."""
@@ -119,12 +117,10 @@ class Carrier:
         self._refused = refused
         self._session: _CarriedSession | None = None
         self._life = anyio.CancelScope()
-        self._moved = Pulse()
-        self._queue: deque[tuple[Face, float]] = deque()
-        self._holder: Face | None = None
-        self._works = 0
+        self.turns: Turns[Face] = Turns()
         self._entering = anyio.Lock()
-        self._is_entered = False
+        self._entered: object = None
+        """The turn of which the server sees the worktree already."""
 
     @property
     def session(self) -> "_CarriedSession":
@@ -152,7 +148,7 @@ class Carrier:
             self.failure = failure
             self.current = None
             self.ready.set()
-            self._moved.notify()
+            self.turns.look_again()
             for face in self.faces:
                 face.end()
             with anyio.CancelScope(shield=True):
@@ -166,6 +162,7 @@ class Carrier:
         self.faces.remove(face)
         if self.current is face:
             self.current = None
+        self.turns.leave(face)
         if not self.faces:
             self._life.cancel()
 
@@ -179,40 +176,20 @@ class Carrier:
     @asynccontextmanager
     async def turn(self, face: "Face") -> AsyncGenerator[None]:
         """Wait until the server sees this worktree, and keep it so while the block runs. Raises `Unshareable`."""
-        await self._take(face)
-        try:
-            async with self._entering:
-                if not self._is_entered:
-                    await self._enter(face)
-                    self._is_entered = True
+        async with self.turns.turn(face, self._raise_if_over) as turn:
+            try:
+                async with self._entering:
+                    if self._entered is not turn:
+                        await self._enter(face)
+                        self._entered = turn
+            except Unshareable as why:
+                self._refused[face.tree.top] = str(why)
+                raise
             yield
-        except Unshareable as why:
-            self._refused[face.tree.top] = str(why)
-            raise
-        finally:
-            self._works -= 1
-            self._moved.notify()
 
-    async def _take(self, face: "Face") -> None:
-        waiting = (face, current_time())
-        self._queue.append(waiting)
-        try:
-            while not self._may_work(face, waiting):
-                await self._moved.wait()
-            if not self._works:
-                self._holder, self._is_entered = face, False
-            self._works += 1
-        finally:
-            self._queue.remove(waiting)
-            self._moved.notify()
-
-    def _may_work(self, face: "Face", waiting: tuple["Face", float]) -> bool:
+    def _raise_if_over(self) -> None:
         if self.failure is not None:
             raise self.failure
-        if not self._works:
-            return self._queue[0] is waiting
-        others = (since for other, since in self._queue if other is not face)
-        return self._holder is face and current_time() - min(others, default=current_time()) < PATIENCE_SECONDS
 
     async def _enter(self, face: "Face") -> None:
         """Make the server see a worktree as it is now."""
@@ -232,7 +209,7 @@ class Carrier:
 
     def ask_now(self, face: "Face", method: str, params: Raw) -> Call | None:
         """None where another worktree has its turn, or this one's has not quite begun."""
-        is_ours = self._holder is face and self._works > 0 and self.current is face and self.failure is None
+        is_ours = self.turns.is_working(face) and self.current is face and self.failure is None
         return self.session.ask(method, params) if is_ours else None
 
     def tell(self, changes: Sequence[PathChange]) -> None:
@@ -292,8 +269,10 @@ def _without_old_results(method: str, params: Raw) -> Raw:
 class Face:
     """The `Process` port of one worktree's session: a server that is there for this worktree alone."""
 
-    def __init__(self, carrier: Carrier, tree: Tree, tasks: TaskGroup) -> None:
+    def __init__(self, carrier: Carrier, tree: Tree, tasks: TaskGroup, is_served: Callable[[], bool]) -> None:
         self.tree = tree
+        self.is_served = is_served
+        """Whether a client waits for this worktree."""
         self.place = Moving(tree.top, carrier.mirror.folder)
         self.documents: dict[AbsPath, _Document] = {}
         self._carrier = carrier

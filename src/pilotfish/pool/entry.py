@@ -28,6 +28,8 @@ class Entry(Struct):
     session: Session | None = None
     turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """Waits until the server sees this worktree, and keeps it so."""
+    process: str = ""
+    """The same for all worktrees that share its process."""
     sidecar: Sidecar | None = None
     """What runs beside the session, if anything is to."""
     documents: Documents | None = None
@@ -45,6 +47,7 @@ class Entry(Struct):
     running_since: float = 0.0
     starts: int = 0
     memory_mib: float | None = None
+    """Of its process, with all that is below it."""
     proven: bool = False
     """It was measured after an answer."""
     life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -58,11 +61,6 @@ class Entry(Struct):
     def usable(self) -> bool:
         """It runs, and its connection has not ended: the pool hears of an end a moment after the connection does."""
         return isinstance(self.slot, Running) and self.session is not None and self.session.failure is None
-
-    @property
-    def is_shared(self) -> bool:
-        """Its process serves other worktrees, too."""
-        return self.turn is not nullcontext
 
     def start(self, now: float) -> None:
         self.slot = Starting(now)
@@ -166,7 +164,7 @@ class Entry(Struct):
             self.slot = replace(self.slot, leases=len(self.leases))
         elif self.session is not None and not isinstance(self.slot, Stopping):
             facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib, self.outdated)
-            self.slot = Running(*facts, self.proven)
+            self.slot = Running(*facts, self.proven, self.process)
 
     def _leave_if_outdated(self) -> None:
         if self.outdated and isinstance(self.slot, Running) and not self.works:

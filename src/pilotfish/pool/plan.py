@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Code, Failure, Unavailable
@@ -70,10 +71,13 @@ class Running(Struct, frozen=True):
     leases: int = 0
     """Client sessions that have asked for it and have not ended; the same in the slots of servers that do not run."""
     memory_mib: float | None = None
+    """Of its process."""
     outdated: bool = False
     """Its configuration has changed: no later request uses it."""
     proven: bool = False
     """It has answered and was measured after that: before, it may be far from its size."""
+    process: str = ""
+    """The same in all slots of worktrees that share a process; empty where it has one of its own."""
 
 
 class Stopping(Struct, frozen=True):
@@ -148,7 +152,7 @@ class Wait(Struct, frozen=True):
 
 
 class Evict(Struct, frozen=True):
-    """Stop `key` first: there is no room."""
+    """Stop the process of `key` first: there is no room."""
 
     key: Key
 
@@ -170,6 +174,7 @@ Sizes = Mapping[str, float]
 class Retire(Struct, frozen=True):
     key: Key
     why: Why
+    """For `MEMORY`, all that share its process are stopped with it."""
 
 
 def admission(
@@ -191,7 +196,7 @@ def admission(
 
 def room_to_spare(slots: Mapping[Key, Slot], limits: Limits) -> int:
     """How many servers may be started that nobody has asked for yet: without stopping another one for them."""
-    alive = [slot for slot in slots.values() if isinstance(slot, Starting | Running | Stopping)]
+    alive = [slot for slot in _processes(slots).values() if isinstance(slot, Starting | Running | Stopping)]
     in_all = sum(slot.memory_mib or 0.0 for slot in alive if isinstance(slot, Running))
     return limits.servers - len(alive) if limits.memory_mib is None or in_all < limits.memory_mib else 0
 
@@ -214,19 +219,26 @@ def upkeep(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Retir
 
     The memory of all is for several: the one that was used last stays, however large. It would only start again.
     """
-    running = _idle_first(slots)
-    retired = [Retire(key, why) for key, slot in running if (why := _overstayed(slot, limits, now)) is not None]
+    retired = [Retire(key, why) for key, slot in _idle_first(slots) if (why := _overstayed(slot, limits, now))]
     stopped = {retire.key for retire in retired}
-    busy = [slot for slot in slots.values() if isinstance(slot, Running) and slot.in_flight]
-    in_all = sum(slot.memory_mib or 0.0 for key, slot in running if key not in stopped)
-    in_all += sum(slot.memory_mib or 0.0 for slot in busy)
-    for key, slot in running if busy else running[:-1]:
-        if limits.memory_mib is None or in_all <= limits.memory_mib:
-            break
-        if key not in stopped:
+    left = _processes({key: slot for key, slot in slots.items() if key not in stopped})
+    idle, alive = _idle_first(left), [slot for slot in left.values() if isinstance(slot, Running)]
+    in_all = sum(slot.memory_mib or 0.0 for slot in alive)
+    kept = idle[-1][0] if len(idle) == len(alive) > 0 else None
+    for key, slot in sorted(idle, key=lambda pair: not _is_too_large(pair[1], limits)):
+        is_over = limits.memory_mib is not None and in_all > limits.memory_mib and key != kept
+        if is_over or _is_too_large(slot, limits):
             retired.append(Retire(key, Why.MEMORY))
             in_all -= slot.memory_mib or 0.0
     return tuple(retired)
+
+
+def of_process(key: Key, slots: Mapping[Key, Slot]) -> tuple[Key, ...]:
+    """All that share the process of this one."""
+    slot = slots[key]
+    process = slot.process if isinstance(slot, Running) else ""
+    shared = (one for one, other in slots.items() if isinstance(other, Running) and other.process == process)
+    return tuple(shared) if process else (key,)
 
 
 def forgettable(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Key, ...]:
@@ -259,6 +271,7 @@ def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None
 
 
 def _room(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> Decision:
+    slots = _processes(slots)
     alive = sum(isinstance(slot, Starting | Running | Stopping) for slot in slots.values())
     if _is_guess(key, slots, limits, sizes):
         return WaitForRoom()
@@ -308,18 +321,45 @@ def _expected(server: str, slot: Slot, sizes: Sizes) -> float:
             return 0.0
 
 
+def _processes(slots: Mapping[Key, Slot]) -> dict[Key, Slot]:
+    """The same with one slot for each process: one is idle when nobody of those that share it has asked for anything,
+    and as old as the youngest of them."""
+    found: dict[Key, Slot] = {}
+    first: dict[str, Key] = {}
+    for key, slot in slots.items():
+        if not isinstance(slot, Running) or not slot.process:
+            found[key] = slot
+            continue
+        one = first.setdefault(slot.process, key)
+        known = found.get(one)
+        found[one] = (
+            slot
+            if not isinstance(known, Running)
+            else replace(
+                slot,
+                last_used=max(known.last_used, slot.last_used),
+                in_flight=known.in_flight + slot.in_flight,
+                memory_mib=max(known.memory_mib or 0.0, slot.memory_mib or 0.0),
+                proven=known.proven or slot.proven,
+            )
+        )
+    return found
+
+
 def _idle_first(slots: Mapping[Key, Slot]) -> list[tuple[Key, Running]]:
     """The running ones with nothing in flight, least recently used first."""
     idle = [(key, slot) for key, slot in slots.items() if isinstance(slot, Running) and not slot.in_flight]
     return sorted(idle, key=lambda pair: pair[1].last_used)
 
 
+def _is_too_large(slot: Running, limits: Limits) -> bool:
+    return limits.memory_mib_per_server is not None and (slot.memory_mib or 0.0) > limits.memory_mib_per_server
+
+
 def _overstayed(slot: Running, limits: Limits, now: float) -> Why | None:
-    if limits.memory_mib_per_server is not None and (slot.memory_mib or 0.0) > limits.memory_mib_per_server:
-        return Why.MEMORY
-    if now - slot.last_used >= _patience(slot, limits):
-        return Why.CONFIG if slot.outdated else Why.IDLE if slot.leases else Why.UNUSED
-    return None
+    if now - slot.last_used < _patience(slot, limits):
+        return None
+    return Why.CONFIG if slot.outdated else Why.IDLE if slot.leases else Why.UNUSED
 
 
 def _patience(slot: Running, limits: Limits) -> float:

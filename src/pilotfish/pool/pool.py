@@ -5,10 +5,10 @@ A key has one entry from the first moment, so a hundred demands at once make one
 """
 
 import logging
-import math
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,8 +26,10 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
 from pilotfish.pool.mirror import Unshareable
+from pilotfish.pool.monitor import Monitor
 from pilotfish.pool.plan import (
     Broken,
+    Decision,
     Demand,
     Evict,
     Join,
@@ -35,7 +37,7 @@ from pilotfish.pool.plan import (
     Limits,
     Missing,
     Refuse,
-    Running,
+    Slot,
     Start,
     Starting,
     Stopping,
@@ -43,10 +45,8 @@ from pilotfish.pool.plan import (
     WaitForRoom,
     Why,
     admission,
-    forgettable,
-    next_upkeep,
+    of_process,
     room_to_spare,
-    upkeep,
 )
 from pilotfish.pool.sharing import Sharing
 from pilotfish.pool.sidecar import running_sidecar
@@ -55,126 +55,7 @@ from pilotfish.protocol.wire import Json
 from pilotfish.servers.spec import Relay
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Spawner, Vitals
-from pilotfish.system.tasks import owned_tasks
-
-# --- What time alone changes: servers that no client uses, that use too much, or that hang ----------------------------
-
-# Nothing is polled: it sleeps until the plan says that something may be due, and a question moves that forward only
-# when it is due sooner than anything else.
-
-SUSPICION_SECONDS = 3.0
-"""A request of this age, to a server that has sent nothing since, makes us check whether the server works at all."""
-
-SIGN_OF_LIFE_SECONDS = 2.0
-"""How long a suspected server may use no processor time before it counts as hung."""
-
-IDLE_CPU_SECONDS = 0.01
-"""Less processor time than this over `SIGN_OF_LIFE_SECONDS` counts as idle: timers alone cost that much."""
-
-MEASURE_SECONDS = 30.0
-"""How often the memory of running servers is measured while a budget is set."""
-
-
-class Monitor:
-    def __init__(
-        self, entries: Mapping[Key, Entry], vitals: Vitals, limits: Limits, forget: Callable[[Key], None]
-    ) -> None:
-        self._entries = entries
-        self._forget = forget
-        self._vitals = vitals
-        self._limits = limits
-        self.sizes: dict[str, float] = {}
-        """The largest that a server of each id was, in MiB."""
-        self._woken = Pulse()
-        self._next_look = math.inf
-        self._suspects: dict[Key, tuple[float, float]] = {}
-        """Since when a server is suspected, and the processor time that it had used by then."""
-
-    def note_request(self, now: float) -> None:
-        """A request was sent: the server may turn out to hang on it."""
-        if now + SUSPICION_SECONDS < self._next_look:
-            self.look_again()
-
-    def look_again(self) -> None:
-        self._woken.notify()
-
-    async def watch(self) -> None:
-        while True:
-            now = current_time()
-            await self._stop_hung(now)
-            await self._measure()
-            slots = {key: entry.slot for key, entry in self._entries.items()}
-            for retire in upkeep(slots, self._limits, now):
-                self._entries[retire.key].stop(retire.why)
-            for key in forgettable(slots, self._limits, now):
-                self._forget(key)
-            self._next_look = self._due(now)
-            with anyio.CancelScope(deadline=self._next_look):
-                await self._woken.wait()
-
-    async def _stop_hung(self, now: float) -> None:
-        silent = {key: session for key, entry in self._entries.items() if (session := _silent(entry, now)) is not None}
-        self._suspects = {key: since for key, since in self._suspects.items() if key in silent}
-        for key, session in silent.items():
-            used = await self._vitals.cpu_seconds(session.pid)
-            if used is None:
-                continue
-            since, used_then = self._suspects.setdefault(key, (now, used))
-            if now - since < SIGN_OF_LIFE_SECONDS:
-                continue
-            if used - used_then < IDLE_CPU_SECONDS:
-                session.fail(f"has neither answered nor used the processor for {now - since + SUSPICION_SECONDS:.0f} s")
-            self._suspects[key] = (now, used)
-
-    async def _measure(self) -> None:
-        if not self.budgeted:
-            return
-        for entry in tuple(self._entries.values()):
-            await self.measure(entry)
-
-    async def measure(self, entry: Entry) -> None:
-        """Of a server that has answered, the size is what another one of its id is expected to need.
-
-        Each of the worktrees that share one has its part of it.
-        """
-        if entry.session is None:
-            return
-        pid = entry.session.pid
-        whole = await self._vitals.memory_mib(pid)
-        alive = (other for other in self._entries.values() if other.is_shared and other.session is not None)
-        sharing = sum(other.session is not None and other.session.pid == pid for other in alive)
-        entry.set_memory(None if whole is None else whole / (sharing if entry.is_shared else 1))
-        if entry.proven:
-            server = entry.key.server
-            self.sizes[server] = max(self.sizes.get(server, 0.0), whole or 0.0)
-
-    @property
-    def budgeted(self) -> bool:
-        return self._limits.memory_mib is not None or self._limits.memory_mib_per_server is not None
-
-    def _due(self, now: float) -> float:
-        slots = {key: entry.slot for key, entry in self._entries.items()}
-        due = [when for when in (next_upkeep(slots, self._limits),) if when is not None]
-        for key, entry in self._entries.items():
-            if key in self._suspects:
-                due.append(self._suspects[key][0] + SIGN_OF_LIFE_SECONDS)
-            elif entry.works:
-                due.append(now + SUSPICION_SECONDS)
-        if self.budgeted and any(isinstance(slot, Running) for slot in slots.values()):
-            due.append(now + MEASURE_SECONDS)
-        return min(due, default=math.inf)
-
-
-def _silent(entry: Entry, now: float) -> Session | None:
-    """The session, if it has owed an answer for long and sent nothing since; reported progress excuses it."""
-    session = entry.session
-    if session is None or session.readiness.busy:
-        return None
-    since = session.silent_since
-    return session if since is not None and now - since >= SUSPICION_SECONDS else None
-
-
-# --- The pool ---------------------------------------------------------------------------------------------------------
+from pilotfish.system.tasks import owned_tasks, side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -209,6 +90,8 @@ class Pool:
         self._jitter = jitter
         self._entries: dict[Key, Entry] = {}
         self._taps: dict[str, Tap] = {}
+        self._served: Counter[str] = Counter()
+        """Client sessions that wait for something, each as often as it does."""
         self._tasks: TaskGroup | None = None
         self._sharing = Sharing(spawn, is_wanted=self.limits.share_worktrees)
         self._monitor = Monitor(self._entries, vitals, self.limits, self._forget)
@@ -265,6 +148,18 @@ class Pool:
     def room_to_spare(self) -> int:
         """How many servers may be started that nobody has asked for yet."""
         return room_to_spare({key: entry.slot for key, entry in self._entries.items()}, self.limits)
+
+    @contextmanager
+    def serving(self, lease: str) -> Generator[None]:
+        """While the block runs, a client waits: its worktree goes before those for which nobody does."""
+        self._served[lease] += 1
+        self._sharing.look_again()
+        try:
+            yield
+        finally:
+            self._served[lease] -= 1
+            self._served = +self._served
+            self._sharing.look_again()
 
     def release(self, lease: str) -> None:
         """A client session has ended: what only it used is stopped after a while."""
@@ -359,7 +254,7 @@ class Pool:
                 # The start that we shared failed: its own failure says more than the back-off does.
                 raise entry.slot.failure
             slots = {key: known.slot for key, known in self._entries.items()}
-            match admission(recipe.key, slots, demand, self.limits, current_time(), self._monitor.sizes):
+            match self._decision(recipe, slots, demand):
                 case Join() if entry is not None and entry.usable:
                     if _is_current(entry):
                         return entry
@@ -370,7 +265,7 @@ class Pool:
                 case Join() | Wait():
                     joined = joined or (entry is not None and isinstance(entry.slot, Starting))
                 case Evict(key):
-                    await self.stop(key, Why.CROWDED)
+                    await side_by_side(partial(self.stop, why=Why.CROWDED), of_process(key, slots))
                     continue
                 case WaitForRoom():
                     await self._freed.wait()
@@ -379,6 +274,14 @@ class Pool:
                     raise failure
             if entry is not None:
                 await entry.changed.wait()
+
+    def _decision(self, recipe: Recipe, slots: Mapping[Key, Slot], demand: Demand) -> Decision:
+        decision = admission(recipe.key, slots, demand, self.limits, current_time(), self._monitor.sizes)
+        if isinstance(decision, Evict | WaitForRoom):
+            with suppress(Failure):
+                # Where it joins a process that is there, it needs no room.
+                return Start() if self._sharing.may_join(recipe.options()) else decision
+        return decision
 
     def _required_tasks(self) -> TaskGroup:
         if self._tasks is None:
@@ -422,11 +325,16 @@ class Pool:
         entry.mark_failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
+
+        def is_served() -> bool:
+            return not self._served.keys().isdisjoint(entry.leases)
+
         with entry.life:
             async with (
-                self._sharing.session(self._options(recipe), self._required_tasks()) as (session, entry.turn),
+                self._sharing.session(self._options(recipe), self._required_tasks(), is_served) as shared,
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
+                session, entry.turn, entry.process = shared
                 await recipe.restore(session, entry.documents)
                 entry.mark_running(session, current_time())
                 self._monitor.look_again()

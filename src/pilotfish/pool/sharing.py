@@ -40,8 +40,11 @@ class Sharing:
         """Worktrees that need a server of their own, and why."""
 
     @asynccontextmanager
-    async def session(self, options: SessionOptions, tasks: TaskGroup) -> AsyncGenerator[tuple[Session, Turn]]:
-        """A session as `open_session` has it, and its turn. `tasks` are where a server lives that is shared."""
+    async def session(
+        self, options: SessionOptions, tasks: TaskGroup, is_served: Callable[[], bool]
+    ) -> AsyncGenerator[tuple[Session, Turn, str]]:
+        """A session as `open_session` has it, its turn, and the name of its process where that is shared. `tasks` are
+        where such a server lives; `is_served` says whether a client waits."""
         share = options.share if self._is_wanted else None
         carrier = None if share is None else await self._carrier(share, options, tasks)
         if carrier is None or share is None:
@@ -49,20 +52,31 @@ class Sharing:
             self._alone[group] += 1
             try:
                 async with open_session(options, self._spawn) as session:
-                    yield session, nullcontext
+                    yield session, nullcontext, ""
             finally:
                 self._alone[group] -= 1
             return
         async with owned_tasks() as asking:
-            face = Face(carrier, Tree(share.top), asking)
+            face = Face(carrier, Tree(share.top), asking, is_served)
             carrier.faces.append(face)
             try:
                 async with open_session(options, lambda _launch: nullcontext(face)) as session:
-                    yield session, face.turn
+                    yield session, face.turn, carrier.mirror.folder
             finally:
                 face.end()
                 carrier.leave(face)
                 asking.cancel_scope.cancel()
+
+    def look_again(self) -> None:
+        """A client waits, or does not any more."""
+        for carrier in self._carriers.values():
+            carrier.turns.look_again()
+
+    def may_join(self, options: SessionOptions) -> bool:
+        """Whether this worktree needs no process of its own."""
+        share = options.share if self._is_wanted else None
+        found = None if share is None or share.top in self._refused else self._carriers.get(share.group)
+        return found is not None and not found.is_over
 
     async def _carrier(self, share: Share, options: SessionOptions, tasks: TaskGroup) -> Carrier | None:
         """The server that this worktree is to share; None where it is to have one of its own."""

@@ -132,7 +132,7 @@ class Service:
         words = ProjectWords(lambda root: self.disk_changes.follows(root))  # noqa: PLW0108
         self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words, self._noticed)
         self.states = FileStates()
-        self._snapshots = Snapshots(system.clock, self.disk_changes.health, self.states)
+        self._snapshots = Snapshots(system.clock, self.disk_changes.health, self.states, self.pool.limits.memory_mib)
         self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
         files = ProjectFiles(self._texts, self._ledgers, words)
@@ -239,7 +239,7 @@ class Service:
         if touch.kind != "read":
             # From here on files may be broken by this edit: their state is no longer the one before it.
             self._preparation.drop(client)
-        with self._preparation.giving_way(interrupt=touch.kind != "read"):
+        with self._preparation.giving_way(interrupt=touch.kind != "read"), self.pool.serving(client.id):
             feedback = await _feedback_or_reason(work)
         if touch.kind == "read":
             self._prepare(touch, client)
@@ -281,7 +281,7 @@ class Service:
         async def work(started: float) -> Feedback:
             return await self.conversations.reached(moment, await self._in_step(self._visit(client)), started)
 
-        with self._preparation.giving_way(interrupt=moment.waits, again=True):
+        with self._preparation.giving_way(interrupt=moment.waits, again=True), self.pool.serving(client.id):
             feedback = await _feedback_or_reason(work)
         if feedback.text:
             self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, (), feedback))
@@ -316,8 +316,9 @@ class Service:
         """
         started = current_time()
         try:
-            visit = await self._in_step(self._visit(client, workspace), QUESTION_SECONDS)
-            answer: Answer[Any] = await self._answer(await with_existing_file(question, client), visit, done)
+            with self.pool.serving(client.id):
+                visit = await self._in_step(self._visit(client, workspace), QUESTION_SECONDS)
+                answer: Answer[Any] = await self._answer(await with_existing_file(question, client), visit, done)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             answer = answer_from(question.operation, None, effort)

@@ -197,7 +197,8 @@ function updateServer(node, { project, server, instance }) {
   measure(memory, "Memory", instance.memoryMib, "MiB", history.map((sample) => sample.memory));
   measure(latency, "Latency", instance.lastLatencyMs, "ms", history.map((sample) => sample.latency));
   fact(process, instance.pid && `${instance.pid}, up ${duration(instance.uptimeMs ?? 0)}, ${count(instance.restarts ?? 0, "restart")}`);
-  fact(use, instance.pid && `${count(instance.sessions ?? 0, "session")}, ${count(instance.documents ?? 0, "open file")}`);
+  const turns = instance.sharedWith?.length ? `, takes turns with ${instance.sharedWith.join(", ")}` : "";
+  fact(use, instance.pid ? `${count(instance.sessions ?? 0, "session")}, ${count(instance.documents ?? 0, "open file")}${turns}` : instance.rested && `At rest: ${instance.rested}`);
   fact(busy, (instance.busy ?? []).join(", "));
   fact(trouble, instance.lastError);
 }
@@ -388,7 +389,9 @@ function tiles(projects) {
   const told = projects.flatMap((project) => project.feedback);
   const days = projects.map(dayOf);
   const sum = (name) => days.reduce((all, day) => all + (day[name] ?? 0), 0);
-  const instances = projects.flatMap((project) => rowsOf(project).map(({ instance }) => instance)).filter(({ pid }) => pid);
+  const alive = projects.flatMap((project) => rowsOf(project).map(({ instance }) => instance)).filter(({ pid }) => pid);
+  // One of all that take turns at a process.
+  const instances = [...new Map(alive.map((instance) => [instance.pid, instance])).values()];
   const memory = instances.reduce((all, { memoryMib = 0 }) => all + memoryMib, 0);
   const times = told.map(({ feedback }) => feedback.durationMs).sort((one, other) => one - other);
   return [

@@ -18,7 +18,7 @@ from pilotfish.pool.plan import Broken, Missing
 from pilotfish.pool.pool import Pool
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.current import ByFile
-from pilotfish.service.status.snapshot import Snapshots, running
+from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Vitals
@@ -47,7 +47,7 @@ class ServerDetails:
     async def snapshot(self, workspace: Workspace) -> Snapshot:
         """Every known server, with the memory that running ones use now."""
         entries = self._pool.entries()
-        memory = await self._memory(session.pid for session in running(workspace, entries))
+        memory = await self._memory(entry.session.pid for entry in entries.values() if entry.session is not None)
         return self._snapshots.of(workspace, entries, memory)
 
     def of(self, workspace: Workspace, server: str) -> tuple[InstanceDetails, ...]:
@@ -64,7 +64,9 @@ class ServerDetails:
     async def stats(self) -> Stats:
         """Statistics of all workspaces since the service started."""
         counters = self._pool.counters
-        sessions = [entry.session for entry in self._pool.entries().values() if entry.session is not None]
+        alive = [(key, one) for key, one in self._pool.entries().items() if one.session is not None]
+        # One of all that take turns at a process.
+        sessions = [*{one.process or key: one.session for key, one in alive if one.session is not None}.values()]
         memory = await self._memory([os.getpid(), *(session.pid for session in sessions)])
         below = sum(memory.get(session.pid, 0.0) for session in sessions)
         servers = sorted({*counters.starts, *counters.checks, *(server for server, _ in counters.failures)})
@@ -98,7 +100,7 @@ class ServerDetails:
                 memory[pid] = found
 
         async with anyio.create_task_group() as tasks:
-            for pid in pids:
+            for pid in set(pids):
                 tasks.start_soon(measure, pid)
         return memory
 

@@ -7,8 +7,17 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct, structs
 
-from pilotfish.api.status import BrokenState, Counts, Instance, ServerRow, SidecarRow, Snapshot, Totals, WatchState
-from pilotfish.client.session import Session
+from pilotfish.api.status import (
+    BrokenState,
+    Counts,
+    Instance,
+    ProcessRow,
+    ServerRow,
+    SidecarRow,
+    Snapshot,
+    Totals,
+    WatchState,
+)
 from pilotfish.config.merge import ConfigSource
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -36,8 +45,15 @@ Watched = Callable[[AbsPath], WatchHealth | None]
 
 
 class Snapshots:
-    def __init__(self, clock: Clock, watched: Watched = lambda _root: None, states: FileStates | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        watched: Watched = lambda _root: None,
+        states: FileStates | None = None,
+        memory_limit_mib: float | None = None,
+    ) -> None:
         self._clock = clock
+        self._memory_limit_mib = memory_limit_mib
         self._watched = watched
         self._states = states or FileStates()
         self._unused: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, ServerRow]]] = WeakKeyDictionary()
@@ -50,7 +66,8 @@ class Snapshots:
         # Slots use the monotonic clock, people read wall time.
         now = current_time()
         ahead, shortcomings = self._clock.wall() - now, workspace.shortcomings()
-        moment = _Moment(now, ahead, self._watched, memory or {}, shortcomings, self.diagnostics(workspace, entries))
+        found, shared = self.diagnostics(workspace, entries), _roots_by_process(entries)
+        moment = _Moment(now, ahead, self._watched, memory or {}, shortcomings, found, shared)
         rows = sorted(
             self._rows(workspace, entries, moment), key=lambda row: (ORDER.index(state_of(row)), row.server_id)
         )
@@ -62,6 +79,8 @@ class Snapshots:
             trusted=workspace.config.trusted,
             disabled=None if workspace.config.enabled else DISABLED,
             warnings=(*workspace.warnings, *workspace.replacements()),
+            processes=tuple(_processes(entries, moment)),
+            memory_limit_mib=self._memory_limit_mib,
         )
 
     def diagnostics(self, workspace: Workspace, entries: Mapping[Key, Entry]) -> ByFile:
@@ -97,11 +116,6 @@ def state_of(row: ServerRow) -> str:
     return "idle" if row.unavailable is None else "unavailable"
 
 
-def running(workspace: Workspace, entries: Mapping[Key, Entry]) -> tuple[Session, ...]:
-    """The running servers of a workspace."""
-    return tuple(entry.session for key, entry in entries.items() if entry.session and workspace.holds(key.root))
-
-
 class _Moment(Struct, frozen=True):
     """What all rows of one snapshot share."""
 
@@ -112,6 +126,30 @@ class _Moment(Struct, frozen=True):
     memory: Mapping[int, float]
     shortcomings: Mapping[str, str]
     diagnostics: ByFile
+    shared: Mapping[str, Sequence[AbsPath]]
+    """The roots that take turns at a process, by its name."""
+
+
+def _roots_by_process(entries: Mapping[Key, Entry]) -> dict[str, list[AbsPath]]:
+    found: dict[str, list[AbsPath]] = {}
+    for key in sorted(entries, key=lambda key: key.root):
+        entry = entries[key]
+        if entry.process and entry.session is not None:
+            found.setdefault(entry.process, []).append(key.root)
+    return found
+
+
+def _processes(entries: Mapping[Key, Entry], moment: _Moment) -> Iterator[ProcessRow]:
+    """The largest first; then what is at rest."""
+    rows: dict[object, ProcessRow] = {}
+    for key, entry in entries.items():
+        if entry.session is not None:
+            roots = moment.shared.get(entry.process, (key.root,))
+            memory = moment.memory.get(entry.session.pid, entry.memory_mib)
+            rows[entry.process or key] = ProcessRow(server_id=key.server, roots=tuple(roots), memory_mib=memory)
+        elif isinstance(entry.slot, Rested):
+            rows[key] = ProcessRow(server_id=key.server, roots=(key.root,), rested=entry.slot.why)
+    yield from sorted(rows.values(), key=lambda row: (row.rested is not None, -(row.memory_mib or 0.0), row.roots))
 
 
 def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], moment: _Moment) -> ServerRow:
@@ -146,6 +184,7 @@ def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
         last_error=_last_error(entry),
         restarts=max(0, entry.starts - 1),
         sessions=len(entry.leases),
+        rested=entry.slot.why if isinstance(entry.slot, Rested) else None,
     )
     session = entry.session
     if session is None:
@@ -156,6 +195,7 @@ def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
         known,
         pid=session.pid,
         memory_mib=moment.memory.get(session.pid, entry.memory_mib),
+        shared_with=tuple(other for other in moment.shared.get(entry.process, ()) if other != root),
         uptime_ms=_milliseconds(moment.now - entry.running_since),
         last_latency_ms=_milliseconds(answered[-1]) if answered else None,
         documents=len(session.documents.paths),

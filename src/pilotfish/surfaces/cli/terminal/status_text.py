@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from pilotfish.api.status import ServerRow, Snapshot, Totals
+from pilotfish.api.status import ProcessRow, ServerRow, Snapshot, Totals
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
@@ -55,6 +55,7 @@ def status_lines(snapshot: Snapshot, *, daemon: bool, width: int | None = None) 
     if away := [row for row in by_id if state_of(row) == "unavailable"]:
         yield ""
         yield from _away(away, width)
+    yield from (cut(line, width) for line in _processes(snapshot))
     for warning in snapshot.warnings:
         yield cut(f"warning: {sanitised(warning, MAX_LINE)}", width)
 
@@ -65,6 +66,25 @@ def _confinement(snapshot: Snapshot) -> Iterator[str]:
     if alive and not snapshot.trusted:
         held = confinement_text(set[str](alive[0]).intersection(*alive[1:]))
         yield f"Servers run confined: {held}" if held else "Servers are not confined: this system cannot do it."
+
+
+def _processes(snapshot: Snapshot) -> Iterator[str]:
+    """What the memory of all projects is used for, where the table does not say it: of others, shared, or at rest."""
+    rows = snapshot.processes
+    own = {one.root for row in snapshot.rows for one in row.instances}
+    if all(len(row.roots) == 1 and row.rested is None and own.issuperset(row.roots) for row in rows):
+        return
+    limit = "" if snapshot.memory_limit_mib is None else f" of at most {memory(snapshot.memory_limit_mib)}"
+    yield ""
+    yield f"Memory of all projects: {memory(sum(row.memory_mib or 0.0 for row in rows))}{limit}"
+    cells = [(memory(row.memory_mib), row.server_id, _whose(row)) for row in rows]
+    yield from (f"  {line}" for line in table(cells))
+
+
+def _whose(row: ProcessRow) -> str:
+    roots = ", ".join(sanitised(root, MAX_LINE) for root in row.roots)
+    turns = f" ({len(row.roots)} worktrees take turns)" if len(row.roots) > 1 else ""
+    return roots + turns if row.rested is None else f"{roots} (at rest: {row.rested})"
 
 
 def totals_line(totals: Totals) -> str:

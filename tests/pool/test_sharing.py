@@ -159,14 +159,41 @@ async def test_a_worktree_that_cannot_be_shown_gets_a_server_of_its_own(worktree
         assert methods(servers[2], "initialize")[0]["rootUri"] == uri_of(worktrees.top("two"))
 
 
-async def test_the_memory_of_a_shared_server_counts_once(worktrees: Worktrees) -> None:
+async def test_a_shared_server_counts_once_and_whoever_joins_it_needs_no_room(worktrees: Worktrees) -> None:
     # Every scripted server has this pid: one of its own, and one for two.
     vitals = FakeVitals(memory={4242: 300.0})
-    async with pool_on(telling, limits=Limits(memory_mib=900.0), vitals=vitals) as (pool, _):
+    async with pool_on(telling, limits=Limits(memory_mib=650.0), vitals=vitals) as (pool, servers):
         for name in ("alone", "one", "two"):
             await worktrees.hover(pool, name)
         await anyio.sleep(60)
-        assert sum(entry.memory_mib or 0.0 for entry in pool.entries().values()) == pytest.approx(600.0)
+        assert [entry.memory_mib for entry in pool.entries().values() if entry.usable] == [300.0] * 3
+        assert len(servers) == 2
+
+
+async def test_an_edit_keeps_its_turn_and_goes_before_what_nobody_waits_for(worktrees: Worktrees) -> None:
+    order: list[str] = []
+
+    async def use(pool: Pool, name: str, said: str, seconds: float = 0.5) -> None:
+        async def work(_session: Session) -> None:
+            order.append(said)
+            await anyio.sleep(seconds)
+
+        await pool.use(worktrees.recipe(name), work, lease=name)
+
+    async with pool_on(telling, telling) as (pool, _):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(use, pool, "one", "sweep")
+            await anyio.sleep(0.1)
+            for number in range(3):
+                tasks.start_soon(use, pool, "one", f"sweep {number}")
+            with pool.serving("two"):
+                for part in ("edit", "its other files"):
+                    await use(pool, "two", part)
+                    await anyio.sleep(0.5)
+        assert order[:3] == ["sweep", "edit", "its other files"]
+        assert sorted(order[3:]) == ["sweep 0", "sweep 1", "sweep 2"]
 
 
 async def test_a_hung_request_of_one_worktree_ends_the_server_for_all(worktrees: Worktrees) -> None:

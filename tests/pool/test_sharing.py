@@ -196,6 +196,26 @@ async def test_an_edit_keeps_its_turn_and_goes_before_what_nobody_waits_for(work
         assert sorted(order[3:]) == ["sweep 0", "sweep 1", "sweep 2"]
 
 
+async def test_what_has_its_turn_asks_on_however_long_others_wait(worktrees: Worktrees) -> None:
+    path = AbsPath(f"{worktrees.top('one')}/a.py")
+
+    async def long(session: Session) -> None:
+        session.sync(path, "python", "one")
+        for _ in range(20):
+            await session.request("textDocument/hover", {"textDocument": {"uri": uri_of(path)}})
+            await anyio.sleep(1)
+
+    async with pool_on(telling, telling) as (pool, servers):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: pool.use(worktrees.recipe("one"), long, lease="one"))
+            await anyio.sleep(1)
+            with pool.serving("two"):
+                await worktrees.hover(pool, "two")
+        assert len(servers) == 2
+
+
 async def test_a_hung_request_of_one_worktree_ends_the_server_for_all(worktrees: Worktrees) -> None:
     def hanging(script: Script) -> None:
         telling(script)

@@ -174,9 +174,9 @@ class Carrier:
     # --- Turns -------------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def turn(self, face: "Face") -> AsyncGenerator[None]:
+    async def turn(self, face: "Face", *, is_part: bool = False) -> AsyncGenerator[None]:
         """Wait until the server sees this worktree, and keep it so while the block runs. Raises `Unshareable`."""
-        async with self.turns.turn(face, self._raise_if_over) as turn:
+        async with self.turns.turn(face, self._raise_if_over, is_part=is_part) as turn:
             try:
                 async with self._entering:
                     if self._entered is not turn:
@@ -363,7 +363,7 @@ class Face:
         reply: Raw | ResponseError = ResponseError(ErrorCode.REQUEST_CANCELLED, "cancelled")
         try:
             with scope:
-                async with self._carrier.turn(self):
+                async with self._carrier.turn(self, is_part=True):
                     reply = await self._carrier.session.answer_of(call or self._carrier.session.ask(method, params))
         except (Failure, Unshareable) as failed:
             reply = ResponseError(ErrorCode.REQUEST_FAILED, str(failed))

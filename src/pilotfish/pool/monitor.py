@@ -117,7 +117,8 @@ class Monitor:
 def _silent(entry: Entry, now: float) -> Session | None:
     """The session, if it has owed an answer for long and sent nothing since; reported progress excuses it."""
     session = entry.session
-    if session is None or session.readiness.busy:
+    if session is None or session.readiness.busy or (entry.process and not entry.works):
+        # Or what it owes waits for its turn.
         return None
     since = session.silent_since
     return session if since is not None and now - since >= SUSPICION_SECONDS else None

@@ -64,12 +64,15 @@ class Turns(Generic[P]):
         self._moved.notify()
 
     @asynccontextmanager
-    async def turn(self, party: P, look: Callable[[], None]) -> AsyncGenerator[object]:
-        """Wait for a turn, or join the one that is going on; yields what stands for it. `look` may raise meanwhile."""
+    async def turn(self, party: P, look: Callable[[], None], *, is_part: bool = False) -> AsyncGenerator[object]:
+        """Wait for a turn, or join the one that is going on; yields what stands for it. `look` may raise meanwhile.
+
+        `is_part`: of work that has its turn, if any has, and that would wait for this for ever.
+        """
         waiting = _Waiting(party, current_time())
         self._queue.append(waiting)
         try:
-            while look() or not self._may_work(waiting):
+            while look() or not ((is_part and self.is_working(party)) or self._may_work(waiting)):
                 left = waiting.since + PATIENCE_SECONDS - current_time()
                 with anyio.move_on_after(left if left > 0 else None):
                     await self._moved.wait()

@@ -12,6 +12,7 @@ without any limit; `shared` lets them share; `storm` is twice as many, under a c
 proportional one of all servers with what they started; CPU is of servers and daemon, for each edit after the second.
 """
 
+import json
 import os
 import re
 import statistics
@@ -154,7 +155,8 @@ class Agent:
                     break
             if error or not expected <= named:
                 found.lost += 1
-                print(f"{tree.name}: edit {edit} of m{edited}: {error or told!r}", file=sys.stderr)
+                rows = json.loads(verb(setting, "status", "--json", cwd=tree))["conversations"]
+                print(f"{tree.name}: edit {edit} of m{edited}: {error or told!r} {rows}", file=sys.stderr)
             elif named != expected:
                 found.wrong += 1
                 print(f"{tree.name}: edit {edit} of m{edited}: {told!r}", file=sys.stderr)

@@ -234,6 +234,10 @@ async def live(ground: Trees, project: Project, steps: int, seed: int) -> None:
         await ground.same(tree, asked)
     owned = ground.processes()
     assert owned["one"] == owned["two"] == owned["three"] != owned["workspace"]
+    shown = await ground.shared.inspect(ground.client("one"))
+    (instance,) = (one for row in shown.rows for one in row.instances)
+    assert [Path(root).name for root in instance.shared_with] == ["three", "two"]
+    assert sorted(len(row.roots) for row in shown.processes) == [1, 3]
 
 
 @pytest.mark.parametrize(

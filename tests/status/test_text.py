@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from pilotfish.api.status import ProcessRow
 from pilotfish.surfaces.cli.project import only_project
 from pilotfish.surfaces.cli.terminal.status_text import alive_facts, status_lines
 from pilotfish.surfaces.cli.terminal.table import columns, duration, latency, memory
@@ -43,6 +44,20 @@ warning: lsp.json:3:5: lsp.pyrihgt: unknown key
 
 def test_every_server_is_there_by_id_with_its_state() -> None:
     assert "\n".join(status_lines(ALL, daemon=True)) + "\n" == TEXT
+
+
+def test_the_memory_of_other_projects_of_worktrees_that_take_turns_and_what_is_at_rest_are_listed() -> None:
+    rows = (
+        ProcessRow(server_id="ty", roots=("/home/you/one", "/home/you/two"), memory_mib=300.0),
+        ProcessRow(server_id="gopls", roots=("/home/you/other",), rested="memory budget"),
+    )
+    lines = list(status_lines(replace(ALL, processes=rows, memory_limit_mib=2048.0), daemon=True))
+    assert lines[-5:-1] == [
+        "",
+        "Memory of all projects: 300 MiB of at most 2.0 GiB",
+        "  300 MiB  ty     /home/you/one, /home/you/two (2 worktrees take turns)",
+        "  –        gopls  /home/you/other (at rest: memory budget)",
+    ]
 
 
 def test_a_root_of_several_instances_is_named_once() -> None:

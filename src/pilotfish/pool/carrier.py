@@ -27,7 +27,7 @@ from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.pool.mirror import Mirror, Tree, Unshareable
-from pilotfish.pool.turns import Turns
+from pilotfish.pool.worktree_turns import WorktreeTurns
 from pilotfish.protocol.codec import decode, encode, maybe_fields
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.lifecycle import Phase
@@ -117,7 +117,7 @@ class Carrier:
         self._refused = refused
         self._session: _CarriedSession | None = None
         self._life = anyio.CancelScope()
-        self.turns: Turns[Face] = Turns()
+        self.turns: WorktreeTurns[Face] = WorktreeTurns()
         self._entering = anyio.Lock()
         self._entered: object = None
         """The turn of which the server sees the worktree already."""

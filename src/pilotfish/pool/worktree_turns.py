@@ -40,7 +40,7 @@ class _Waiting(Struct, frozen=True, eq=False):
         return self.since - _head_start(self.party)
 
 
-class Turns(Generic[P]):
+class WorktreeTurns(Generic[P]):
     def __init__(self) -> None:
         self._moved = Pulse()
         self._queue: deque[_Waiting] = deque()

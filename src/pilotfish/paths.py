@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from itertools import pairwise
 
 DEPENDENCY_FOLDERS = frozenset({
@@ -14,7 +15,8 @@ DEPENDENCY_FOLDERS = frozenset({
 PACKAGE_FOLDERS = frozenset({"dist-packages", "node_modules", "site-packages"})
 """Those of them that a package manager fills with sources of the same language."""
 
-PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
+_BIN = "Scripts" if sys.platform == "win32" else "bin"
+PROGRAM_FOLDERS = ("node_modules/.bin", f".venv/{_BIN}", f"venv/{_BIN}", "vendor/bin")
 """Where projects keep the programs that they depend on."""
 
 DEPENDENCY_TREES = (

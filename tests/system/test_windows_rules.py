@@ -5,6 +5,7 @@ is compared with what a program gets and not with itself.
 """
 
 import re
+import shlex
 
 import pytest
 from hypothesis import example, given
@@ -28,6 +29,7 @@ PYTHON = r"C:\Program Files\Python\python.exe"
         pytest.param(
             [r"C:\a\b.exe", "x y\\"], r'C:\a\b.exe "x y\\"', r"C:\a\b.exe 'x y\'", id="a backslash at the end"
         ),
+        pytest.param(["C:/a/b.exe", "C:/c.py"], '"C:/a/b.exe" C:/c.py', "C:/a/b.exe C:/c.py", id="a path with slashes"),
         pytest.param(["a", ""], 'a ""', "a ''", id="an empty word"),
         pytest.param(["a", "b&c|d"], 'a "b&c|d"', "a 'b&c|d'", id="operators"),
         pytest.param(["a", "(b)"], 'a "(b)"', "a '(b)'", id="parentheses"),
@@ -169,6 +171,14 @@ def test_which_names_of_a_trusted_folder_are_one(platform: str, one: str, other:
 )
 def test_a_script_of_cmd_is_started_by_cmd(words: list[str], expected: list[str] | str) -> None:
     assert command_line(words, {"SystemRoot": r"D:\Win"}) == expected
+
+
+@pytest.mark.parametrize("program", ["C:/Python/python.exe", "C:/Program Files/Python/python.exe"])
+def test_a_hook_is_the_same_words_in_cmd_and_in_the_bash_of_git(program: str) -> None:
+    words = [program, "-I", "-S", "C:/Users/me and you/hook.py", "claude-code", "--deadline-ms", "8000"]
+    line = for_cmd(words)
+    assert shlex.split(line) == read_by_c(read_by_cmd(line)) == words
+    assert line.startswith('"')
 
 
 @pytest.mark.parametrize(

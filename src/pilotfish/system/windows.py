@@ -18,8 +18,13 @@ _QUOTES_OF_POWERSHELL = re.compile("['\u2018\u2019\u201a\u201b]")
 
 
 def for_cmd(words: Sequence[str]) -> str:
-    """One line for `cmd /c`, for a program that reads its arguments as C programs do."""
-    return " ".join(map(_for_cmd, words))
+    """One line for `cmd /c`, for a program that reads its arguments as C programs do.
+
+    Git's `bash`, in which some hosts start theirs, reads the same of it, where paths are written with `/`.
+    """
+    line = " ".join(map(_for_cmd, words))
+    # `cmd` takes what follows a slash for an option, even in the name of a program, unless it is quoted.
+    return line if _BARE.fullmatch(words[0]) is None or "/" not in words[0] else f'"{words[0]}"{line[len(words[0]) :]}'
 
 
 def _for_cmd(word: str) -> str:

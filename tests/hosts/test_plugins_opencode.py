@@ -111,10 +111,12 @@ def test_it_is_told_before_a_text_that_may_be_its_last_where_the_program_ends_wi
     shared: DaemonHome, tmp_path: Path, words: list[str], told: bool
 ) -> None:
     with driven("opencode", shared, tmp_path, words=words) as opencode:
-        shared.write("a.x", "good\n")
-        after(opencode, "edit", {"filePath": "a.x"})
-        shared.write("a.x", "bad\n")
-        assert "bad word" in edited(opencode)
+        # A file of its own: in another's, the error would be an old one that this conversation brings back.
+        file = f"{tmp_path.name}.x"
+        shared.write(file, "good\n")
+        after(opencode, "edit", {"filePath": file})
+        shared.write(file, "bad\n")
+        assert "bad word" in after(opencode, "edit", {"filePath": file})["output"]
         # Its next step, in which it calls no tool.
         opencode("step")
         opencode("said")

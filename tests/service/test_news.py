@@ -48,6 +48,23 @@ def test_what_was_found_late_is_not_lost_where_a_later_check_cannot_compare() ->
     assert list(state.standing(Standing.LATE)) == []
 
 
+def test_what_a_file_may_have_broken_is_owed_after_another_edit_broke_the_file_itself() -> None:
+    state = Conversation()
+    state.owe_others(PATH, "before\n", call=1)
+    note_judged(state, judged(Delta((FIRST,), (), ())), 2)
+    assert state.unfinished == {PATH: "before\n"}
+    state.found(PATH, CheckedText(TEXT, (FIRST,)), call=1, edited=True, unfinished="before\n")
+    note_judged(state, judged(Delta((FIRST,), (), ())), 3)
+    assert (state.untold, state.unfinished) == ({}, {PATH: "before\n"})
+
+
+def test_an_edit_that_was_never_judged_is_owed_after_another_edit_broke_its_file() -> None:
+    state = Conversation()
+    state.owe(PATH, "before\n", call=1)
+    note_judged(state, judged(Delta((FIRST,), (SECOND,), ())), 2)
+    assert state.unjudged == {PATH: "before\n"}
+
+
 def test_of_an_old_error_that_came_back_with_another_like_it_one_is_left() -> None:
     state, again = Conversation(), diagnostic("first", line=1)
     state.judged(PATH, CheckedText("", ()), Delta((), (), (FIRST,)), edited=True, before=TEXT)

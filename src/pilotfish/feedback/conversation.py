@@ -174,6 +174,17 @@ class Conversation(Struct):
         if known.standing is Standing.LATE and fate is not Fate.JUDGED and known.unfinished is not None:
             self.owe_others(path, known.unfinished, call=known.call)
 
+    def heard_of(self, path: AbsPath) -> None:
+        """Another edit broke this file, or might have, and that was judged with what had been found late in it.
+
+        What its own changes did, to itself and elsewhere, is no part of that: it is owed as before.
+        """
+        known = self.debts.get(path)
+        if known is not None and known.standing is Standing.LATE:
+            self.settle(path, Fate.JUDGED)
+            if known.unfinished is not None:
+                self.owe_others(path, known.unfinished, call=known.call)
+
     def standing(self, standing: Standing) -> dict[AbsPath, Debt]:
         return {path: debt for path, debt in self.debts.items() if debt.standing is standing}
 

@@ -117,7 +117,7 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
             change = judged.others.changes[verdict.path]
             state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
     for path in compared(judged.others.changes):
-        state.settle(path, Fate.JUDGED)
+        state.heard_of(path)
 
 
 def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:

@@ -34,6 +34,7 @@ from pilotfish.servers.install import bundles
 from pilotfish.servers.locate import Lookup, ProgramFound, locate
 from pilotfish.servers.proven import FILE, Proof, proofs
 from pilotfish.servers.versions import installed_version
+from support.proving import switches
 from support.proving.lookups import look_ups, projects, record, traced
 from support.proving.others import show_others
 from support.proving.play import MAX_WORDS, FreshAndWrong, NotProven, prove
@@ -117,6 +118,7 @@ def attempt(server: str, steps: Collection[str] = STEPS) -> Proof | Parts | Base
         there = _installed(server, row)
         if "trap" in steps:
             parts["untrusted"] = _shown(server, there, partial(untrusted, server), trusted=False)
+            switches.record(server, _version(server, there), switches.switches(_program(server, there)))
         if row is None:
             return parts
         version = _version(server, there)
@@ -207,6 +209,12 @@ def make_user(base: Path, server: str, there: Installed, *, row: ProofRow | None
 def _located(server: str, there: Installed) -> ProgramFound | object:
     lookup = Lookup((), trusted=False, path=tuple(map(AbsPath, there.path)))
     return locate(load()[server].command[0], AbsPath("/"), lookup)
+
+
+def _program(server: str, there: Installed) -> Path:
+    located = _located(server, there)
+    assert isinstance(located, ProgramFound)
+    return Path(located.path)
 
 
 def _version(server: str, there: Installed) -> str:

@@ -1,5 +1,6 @@
 """What is said about a server that is not there."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,35 @@ def test_a_program_that_cannot_run_is_not_called_missing() -> None:
 def test_a_gated_program_is_named_with_the_reason() -> None:
     text = unavailable(spec(), Gated(AbsPath("/w/s"), "the workspace is not trusted"), None)
     assert text == 'LSP server "s-langserver" was found at /w/s and not started: the workspace is not trusted.'
+
+
+BOOKWORM = frozenset(
+    [
+        "blueprint-compiler",
+        "ccls",
+        "clangd",
+        "fortran-language-server",
+        "gopls",
+        "mlir-19-tools",
+        "libperl-languageserver-perl",
+        "python3-pylsp",
+        "qt6-declarative-dev-tools",
+    ]
+)
+"""What Debian 12 has of the packages that hints name."""
+
+LATER = frozenset(["dart-sdk", "perlnavigator", "ruby-ruby-lsp", "rust-analyzer", "swiftlang", "texlab"])
+"""What only a later Debian has (sid of 19 November 2026): named only where apt has it."""
+
+
+@pytest.mark.proves("REG-6")
+def test_every_package_that_a_hint_names_is_in_debian() -> None:
+    named = {package for one in load().values() for package in one.install.get(Manager.APT, ())}
+    assert named == BOOKWORM | LATER
+    release = Path("/etc/os-release")
+    if (
+        release.is_file()
+        and "bookworm" in release.read_text()
+        and any("_main_" in one for one in os.listdir(apt.LISTS))
+    ):
+        assert {package for package in named if apt.offers(package)} == BOOKWORM

@@ -7,13 +7,15 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.servers.catalogue import load
+from pilotfish.servers.install import bundles
 from pilotfish.servers.proven import proofs, why_listed
 from prove import make_user
 from support.proving.others import show_others
 from support.proving.play import FreshAndWrong, NotProven, prove
 from support.proving.programs import SYSTEM, Installed
 from support.proving.rows import Others, ProofRow, others_of, replaced, rows
-from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, unset_switches, untrusted
+from support.proving.switches import searched, switches, undecided
+from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, untrusted
 from support.servers.real import NPM, PYPI, require
 
 pytestmark = pytest.mark.proves("REG-9")
@@ -126,24 +128,40 @@ def test_of_every_proven_server_a_run_has_shown_that_nothing_of_an_untrusted_pro
 
 
 @pytest.mark.proves("TRUST-8")
-@pytest.mark.server("ty")
-def test_a_switch_for_untrusted_projects_that_a_server_has_is_set(tmp_path: Path) -> None:
-    require(["ty"])
-    assert not unset_switches(load()["ty"], PYPI / "ty")
-    without = replace(load()["ty"], restricted=None)
-    assert unset_switches(without, PYPI / "ty") == {"untrustedWorkspace"}
-    (tmp_path / "package.json").write_text("{}")
-    (tmp_path / "cli.js").write_text("const isTrusted = event.initializationOptions?.isTrusted ?? true;")
-    assert unset_switches(without, tmp_path / "cli.js") == {"isTrusted"}
-    assert not unset_switches(load()["svelte"], tmp_path / "cli.js")
+def test_every_switch_for_untrusted_projects_that_was_found_is_set_or_needless() -> None:
+    """Of what is proven, the servers of PyPI and npm were searched; a newer release is searched with its proof."""
+    known, specs = searched(), load()
+    assert {server for server, one in known.items() if undecided(specs[server], {*one.found})} == set()
+    assert len(known.keys() & bundles().keys() & proofs().keys()) >= ENOUGH
 
 
 @pytest.mark.proves("TRUST-8")
-@pytest.mark.server("ruff")
-def test_a_switch_that_need_not_be_set_has_a_reason() -> None:
-    require(["ruff"])
-    assert not unset_switches(load()["ruff"], PYPI / "ruff")
-    assert unset_switches(replace(load()["ruff"], id="another"), PYPI / "ruff") == {"untrusted-workspace"}
+@pytest.mark.parametrize("server", ["eslint", "json", "ruff", "ty", "typescript", "yaml"])
+def test_a_switch_of_an_installed_server_is_decided_on(server: str) -> None:
+    require([server])
+    spec = load()[server]
+    program = next(folder / spec.command[0] for folder in (PYPI, NPM) if (folder / spec.command[0]).exists())
+    assert not undecided(spec, switches(program))
+
+
+@pytest.mark.proves("TRUST-8")
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("event.initializationOptions?.isTrusted ?? true", {"initializationoptionsistrusted"}),
+        ("options.untrustedWorkspace", {"untrustedworkspace"}),
+        ("'--untrusted-workspace'", {"untrustedworkspace"}),
+        ("capabilities: {untrustedWorkspaces: 1}", {"untrustedworkspace"}),
+        ("isTrustedType", set[str]()),
+    ],
+)
+def test_a_switch_that_nobody_has_decided_on_is_found(tmp_path: Path, code: str, found: set[str]) -> None:
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "cli.js").write_text("")
+    (tmp_path / "lib.js").write_text(code)
+    assert switches(tmp_path / "cli.js") == found
+    assert undecided(load()["json"], found) == found
+    assert not undecided(load()["svelte"], found - {"untrustedworkspace"})
 
 
 @pytest.mark.proves("TRUST-8")

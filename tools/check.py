@@ -44,8 +44,12 @@ QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 """The core and the middle of the program, where most changes are, in virtual time and without real servers."""
 QUICK_LACKS = ("slow", "leak", "server", "host")
 """Marks of tests that need time, or programs that only the whole gate installs."""
-PORTABLE = [f"tests/{name}" for name in ("client", "daemon", "library", "policy", "pool", "system", "watching")]
-"""What starts processes, watches files or writes them, where the systems differ."""
+PORTABLE_FOLDERS = (
+    "cli", "client", "config", "daemon", "doctor", "feedback", "http", "library", "lsp", "operations", "policy", "pool",
+    "protocol", "service", "status", "system", "watching",
+)  # fmt: skip
+PORTABLE = [f"tests/{name}" for name in PORTABLE_FOLDERS]
+"""What starts processes, watches files or writes them, where the systems differ, and what stands on that."""
 LAST_FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 MAX_UNSTEADY = 3
 PARTS = {

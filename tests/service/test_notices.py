@@ -43,6 +43,17 @@ async def test_a_server_that_is_missing_is_named_once_per_client_session(tmp_pat
         assert (await ground.touched("c.y")).text == ".y files are not checked by one either."
 
 
+async def test_a_missing_server_is_not_named_for_what_a_tool_has_made_in_an_ignored_folder(tmp_path: Path) -> None:
+    missing = saying(command=["/nowhere/at/all"], extensions=[".x"])
+    async with service_on(tmp_path, {"one": BY_LINE}, missing) as ground:
+        ground.write(".git/HEAD", "ref: refs/heads/main\n")
+        ground.write(".gitignore", "build/\n")
+        ground.write("build/made/a.x", "good\n")
+        ground.write("a.x", "good\n")
+        assert (await ground.touched("build/made/a.x")).text == ""
+        assert (await ground.touched("a.x")).text.startswith(".x files are not checked by one:")
+
+
 async def test_a_clean_file_is_followed_by_nothing(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": BY_LINE}, saying()) as ground:
         ground.write("a.x", "good\n")

@@ -13,6 +13,7 @@ from pilotfish.api.answers import error_of
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
 from pilotfish.servers.spec import Role
 from pilotfish.servers.toolchains import Shortfall
 from pilotfish.service.diagnostics.check import Outcome
@@ -20,6 +21,8 @@ from pilotfish.service.diagnostics.runner import WITHOUT_SERVER, FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
+from pilotfish.system.ownership import top_of
+from pilotfish.system.watching.ignoring import is_ignored, rules_above
 
 MAX_SESSIONS = 1_000
 """Client sessions whose notices are remembered; one that fell out is told again."""
@@ -81,10 +84,23 @@ def _notices(
     for verdict in verdicts:
         for outcome in verdict.outcomes:
             if outcome.diagnostics is None:
-                yield _without_verdict(workspace, verdict, outcome, said)
+                notice = _without_verdict(workspace, verdict, outcome, said)
+                if notice[0] in said or not (_lacks_server(outcome) and _is_build_result(verdict.path)):
+                    yield notice
         if verdict.refused and verdict.refused.code is Code.OUTSIDE_WORKSPACE and _is_code(workspace, verdict.path):
             where = f"it is outside of the workspace {workspace.root}, and only files in there are"
             yield "outside", f"{named(verdict.path, workspace.root)} was not checked: {where}."
+
+
+def _lacks_server(outcome: Outcome) -> bool:
+    return outcome.failure is not None and outcome.failure.code in WITHOUT_SERVER
+
+
+def _is_build_result(path: AbsPath) -> bool:
+    """Whether it lies below a folder that git ignores: what a tool has made is nobody's to check."""
+    folder = AbsPath(os.path.dirname(path))
+    rules = rules_above(folder)
+    return any(is_ignored(AbsPath(one), rules) for one in ancestors(folder, top_of(folder)))
 
 
 def _is_code(workspace: Workspace, path: AbsPath) -> bool:
@@ -115,7 +131,7 @@ def _without_verdict(
         # One that imports files of that server.
         kind = served[0]
     text = error_of(failure).message.replace("\n", " ")
-    if failure.code in WITHOUT_SERVER:
+    if _lacks_server(outcome):
         of_server = f"none {outcome.server} "
         # Of further kinds of files, the reason is known.
         why = " either." if any(one.startswith(of_server) for one in said) else f": {text}"

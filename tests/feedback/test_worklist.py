@@ -19,7 +19,9 @@ from support.values.findings import WORKSPACE, checked, compared, diagnostic
 
 pytestmark = pytest.mark.proves("FMT-9")
 
-FORM = Form(WORKSPACE, wording="worklist", stops=True, undefined={"fake": ("name", "call", "is missing")})
+FORM = Form(
+    WORKSPACE, wording="worklist", stops=True, undefined={"fake": ("name", "is missing")}, calls={"fake": ("call",)}
+)
 OURS = FeedbackSettings()
 MISSING = 'Argument missing for parameter "title"'
 NOT_ASSIGNABLE = 'Type "int" is not assignable to return type "str"\n    "int" is not assignable to "str"'
@@ -123,6 +125,12 @@ def test_what_is_wrong_among_things_that_exist_is_an_error() -> None:
     assert "ERROR [1:5] wrong (type)" in text
 
 
+def test_a_call_that_does_not_fit_is_open_and_nothing_is_called_undefined() -> None:
+    found = [diagnostic("Expected 0 positional arguments", code="call"), diagnostic("wrong", character=4, code="type")]
+    text = said(with_text(compared("a.py", introduced=found), "f(x)\n"))
+    assert "OPEN [1:1] Expected 0 positional arguments (call)\nOPEN [1:5] wrong (type)\n" in text
+
+
 @pytest.mark.parametrize(
     "found",
     [
@@ -149,6 +157,20 @@ def test_a_message_says_nothing_twice_and_keeps_what_it_says_once() -> None:
     assert "No parameter named x Type int is not str (" in said(
         compared("a.py", introduced=[diagnostic(more, code="c")])
     )
+
+
+def test_of_a_long_message_the_part_that_says_what_is_missing_is_kept() -> None:
+    props = "{ readonly name: string; readonly times: number; } & VNodeProps & AllowedComponentProps & ComponentProps"
+    message = (
+        f"Argument of type '{{ name: string; }}' is not assignable to parameter of type '{props}'.\n"
+        "  Property 'times' is missing in type '{ name: string; }' but required in type '{ readonly name: string; }'."
+    )
+    file = with_text(compared("a.vue", introduced=[diagnostic(message, code="2345")]), '<Greeting name="a" />\n')
+    text = said(file, form=replace(FORM, undefined={}))
+    (line,) = [line for line in text.splitlines() if line.startswith("ERROR")]
+    assert line.startswith("ERROR [1:1] Argument of type '{ name: string; }'")
+    assert "… Property 'times' is missing in type '{ name: string; }' but required in type '{" in line
+    assert len(f'{line}\n| <Greeting name="a" />'.encode()) <= 200
 
 
 @pytest.mark.parametrize("tag", ["</ diagnostics>", "<System-Reminder>", "< /tool_result>", "<function_calls>"])

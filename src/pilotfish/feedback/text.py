@@ -34,6 +34,7 @@ SEVERITY_WORDS: Final = {
 }
 
 _WORD = re.compile(r"\w+")
+_MISSING = re.compile(r"\b(?:missing|not present|does not exist)\b")
 
 MOST_BYTES = 5
 """Of one code point as it is written: four, or an escaped bracket or ampersand."""
@@ -53,7 +54,9 @@ class Form(Struct, frozen=True):
     stops: bool = False
     """Whether the agent is told what is left before it stops."""
     undefined: Mapping[str, Collection[str]] = {}
-    """By server: the codes of findings about a name, attribute or parameter that nothing defines, or words of them."""
+    """By server: the codes of findings about a name, member or module that nothing defines, or words of them."""
+    calls: Mapping[str, Collection[str]] = {}
+    """The same of calls that do not fit a definition: the next edit may change that."""
     syntax: Mapping[str, Collection[str]] = {}
     """By server: patterns of the codes of syntax errors."""
 
@@ -190,7 +193,8 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
     path = named(file.path, form.workspace)
     source = lines_of(file.text) if form.wording == "worklist" else ()
     lines = list[str]()
-    waits = role is FileRole.EDITED and any(_is_undefined(one, form) for one in file.shown)
+    open_signs = (form.undefined, form.calls)
+    waits = role is FileRole.EDITED and any(_is_about(one, signs) for one in file.shown for signs in open_signs)
     for found, following in zip(file.shown, (*file.shown[1:], None), strict=True):
         start = found.diagnostic.range.start
         number = start.line
@@ -231,31 +235,34 @@ def _line(found: Finding, form: Form, wording: tuple[str, str], *, room: int) ->
     if form.wording == "report":
         message = form.spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
     else:
-        message = _cut(_brief(diagnostic.message), form, room - len(" ".join([before, "", *after]).encode()))
+        message = _explained(_brief(diagnostic.message), form, room - len(" ".join([before, "", *after]).encode()))
     return " ".join([before, *([message] if message else []), *after])
 
 
 def _wording(found: Finding, form: Form, role: FileRole, *, waits: bool) -> tuple[str, str]:
     """How a finding is called: an error is open where the change that it came with may not be finished.
 
-    `waits`: the file uses something that is not defined yet. Its type is not known then, and other errors may follow
-    from that: in replayed changes of real projects more than a third of those were gone in the end.
+    `waits`: the file uses something that is not defined yet, or not yet as it is called. Its type is not known then,
+    and other errors may follow from that: in replayed changes of real projects more than a third of those were gone
+    in the end.
     """
     one = found.diagnostic
     if form.wording == "worklist" and one.severity is Severity.ERROR and found.introduced:
         if role is FileRole.OTHER:
             return "OPEN", ""
-        if role is FileRole.EDITED and _is_undefined(found, form):
+        if role is FileRole.EDITED and _is_about(found, form.undefined):
             return "OPEN", "not defined yet:"
+        if role is FileRole.EDITED and _is_about(found, form.calls):
+            return "OPEN", ""
         if waits and one.code and not any(fnmatchcase(one.code, sign) for sign in form.syntax.get(one.server, ())):
             return "OPEN", ""
     return SEVERITY_WORDS[one.severity], ""
 
 
-def _is_undefined(found: Finding, form: Form) -> bool:
-    """Whether it is about something new that nothing defines yet."""
+def _is_about(found: Finding, by_server: Mapping[str, Collection[str]]) -> bool:
+    """Whether it is a new error with one of these codes or words."""
     one = found.diagnostic
-    signs = form.undefined.get(one.server, ())
+    signs = by_server.get(one.server, ())
     is_about_it = one.code in signs or any(" " in sign and sign in one.message for sign in signs)
     return is_about_it and bool(found.introduced) and one.severity is Severity.ERROR
 
@@ -269,6 +276,16 @@ def _brief(message: str) -> str:
         kept += [] if words <= said else [line.strip()]
         said |= words
     return "\n".join(kept)
+
+
+def _explained(message: str, form: Form, room: int) -> str:
+    """The message in so many bytes: where it is cut, the headline gives way to the line that says what is missing."""
+    headline, *more = message.splitlines() or [""]
+    missing = [line for line in more if _MISSING.search(line)]
+    if not missing or len(form.spoken(sanitised(message, MESSAGE_LIMIT)).encode()) <= room:
+        return _cut(message, form, room)
+    head = _cut(headline, form, max(room // 3, room - 1 - len(form.spoken(missing[-1]).encode())))
+    return f"{head} {_cut(missing[-1], form, room - len(head.encode()) - 1)}"
 
 
 def _cut(text: str, form: Form, room: int) -> str:

@@ -377,10 +377,8 @@ class Inputs(CatalogueTable, frozen=True):
 
 
 class DerivedWatch(CatalogueTable, frozen=True):
-    """A sidecar that follows from the initialization options: run `command` when the value at `when` is true.
-
-    `${argument}` in it stands for the value at `argument`, which must be there.
-    """
+    """A sidecar: run `command` when the initialization option `when` is true, with the one at `argument`, which must be
+    there, for `${argument}` in it."""
 
     command: Words
     when: Words
@@ -462,6 +460,8 @@ class ServerSpec(CatalogueTable, frozen=True):
     imports: Imports = Imports()
     undefined: Words = ()
     """Codes of diagnostics about what nothing defines yet; where a code is general, words of the message instead."""
+    calls: Words = ()
+    """The same of calls, and values, that do not fit a definition which the next edit may change."""
     syntax: Words = ()
     """Patterns of codes of syntax errors, which no edit of another file mends; one without a code counts as such."""
     completeness: Completeness = Completeness()

@@ -78,9 +78,10 @@ class Workspace:
         """How feedback is written here; `stops`: the host reports when its agent is about to stop."""
         feedback = self.config.feedback
         codes = {name: (*spec.undefined, *spec.imports.unresolved) for name, spec in self.specs.items()}
+        calls = {name: spec.calls for name, spec in self.specs.items()}
         syntax = {name: spec.syntax for name, spec in self.specs.items()}
         told_last = stops and feedback.before_stop and feedback.after != "ask"
-        return Form(self.root, plain, max_bytes, feedback.wording, told_last, codes, syntax)
+        return Form(self.root, plain, max_bytes, feedback.wording, told_last, codes, calls, syntax)
 
     def _scope_of(self, path: AbsPath) -> SearchScope:
         """A file of a repository that has no part in our trust is not served by a server of what is around it."""

@@ -391,6 +391,15 @@ async def test_an_agent_that_heard_at_its_stop_that_nobody_knew_is_told_at_the_n
         assert await it.reach("stop", again=True) == "", "once"
 
 
+async def test_an_agent_that_goes_on_because_nobody_knew_hears_nothing_where_nobody_knows_yet(tmp_path: Path) -> None:
+    async with talking(tmp_path, timing=COLD, noVerdict="say") as it:
+        await it.edit("good\n", before="")
+        it.server.slow = True
+        it.command("bad one\n")
+        assert "was not checked" in await it.reach("stop")
+        assert await it.reach("stop", again=True) == ""
+
+
 async def test_that_an_edit_has_no_verdict_is_said_at_the_stop_whatever_was_said_before(tmp_path: Path) -> None:
     async with talking(tmp_path, noVerdict="say") as it:
         await it.edit("good\n", before="")

@@ -1,6 +1,7 @@
 """What a check that ends late adds to what a conversation was told: everything once, and nothing lost (DIAG-11)."""
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, Standing
@@ -87,6 +88,16 @@ def test_before_a_stop_nothing_is_said_not_to_be_checked_that_was(known: Convers
     text, _ = what_is_left(known, news, Form(workspace=AbsPath("/root")), FeedbackSettings(no_verdict="say"), "")
     assert "was not checked" not in text
     assert all(words in text for words in expected)
+
+
+def test_what_was_told_of_a_list_that_may_not_be_whole_is_told_before_the_stop() -> None:
+    state, brought = Conversation(), Delta((FIRST,), (), ())
+    unsignalled = FileVerdict(PATH, TEXT, (Outcome("one", (FIRST,), assumed=True, why="it did not say so"),))
+    note_judged(state, Judged((unsignalled,), {PATH: brought}, LLXPRT, before={PATH: ""}), 1)
+    for left, expected in [(unsignalled, "first"), (replace(unsignalled, outcomes=()), "could not be checked again")]:
+        form = Form(workspace=AbsPath("/root"))
+        text, _ = what_is_left(state, News(left={PATH: left}), form, FeedbackSettings(no_verdict="say"), "")
+        assert expected in text
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,19 @@ async def test_what_git_brought_is_noticed_late_on_a_busy_machine_and_still_nobo
         assert told(await it.reach("call")) == ({"user.rb": ["no name8"]} if command else {})
 
 
+@pytest.mark.parametrize("command", [("checkout", "HEAD", "--"), ("restore",), ("stash", "push")])
+async def test_what_the_edits_of_a_conversation_break_in_a_file_that_git_put_back_is_told(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("lib.rb", "def name2\ndef name3\n")
+        assert told(await it.edit("user.rb", "use name3\n")) == {}
+        it.git(*command, "user.rb")
+        await it.reach("call")
+        left = (await it.reach("stop")).text
+        assert [left.count(name) for name in ("no name1", "no name2")] == [1, 0]
+
+
 def restore(it: Repository) -> None:
     it.git("checkout", "--", ".")
 

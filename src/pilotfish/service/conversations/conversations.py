@@ -341,6 +341,8 @@ class Conversations:
             news = await self._look_for_what_is_left(record, visit, started)
             owe_written(record, workspace)
             text, is_known = what_is_left(state, news, form_at(moment, workspace), feedback, moment.agent)
+            # That nobody knows is said once: whoever goes on because of it can do nothing more about it.
+            text = "" if moment.again and not is_known else text
             self._late_checks.go_on(record)
         if text:
             state.stop_told(moment.agent, is_known=is_known)

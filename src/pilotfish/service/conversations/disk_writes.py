@@ -18,6 +18,9 @@ from pilotfish.system.git_state import GitMove, brought_by_git, git_move, git_st
 MAX_LATE = 1_000
 """Files of one move of git that are looked at although nobody has noticed yet that they were changed."""
 
+MAX_OWN = 20
+"""Files of a conversation whose effect on what git brought is looked for."""
+
 
 class DiskWrites:
     def __init__(self, states: FileStates, texts: Texts) -> None:
@@ -34,13 +37,15 @@ class DiskWrites:
             await self._notice_late(record, workspace, await anyio.to_thread.run_sync(moved_paths, program, now, move))
         paths = tuple(record.written.all())
         if now is not None and move is not None and program is not None and paths:
-            came_back = False
-            for path in await anyio.to_thread.run_sync(brought_by_git, program, now, move, paths):
+            came_back, brought = False, await anyio.to_thread.run_sync(brought_by_git, program, now, move, paths)
+            for path in brought:
                 came_back |= record.state.has_written(path, await self._text(path))
                 record.written.discard(path)
                 await self.see(path)
             if came_back:
                 record.state.came_back()
+            if brought:
+                await self._owe_own(record, workspace, but=brought)
         for path, one in record.written.all().items():
             if one.before is None or (move is not None and move.target is not None):
                 # Nobody has seen what it was, or what was seen is of another branch.
@@ -56,6 +61,15 @@ class DiskWrites:
                 late.append(PathChange(path, Change.CHANGED))
         self._states.note(workspace.root, late)
         record.written.restore({one.path: Written(one.change, None) for one in late})
+
+    async def _owe_own(self, record: ConversationRecord, workspace: Workspace, but: Collection[AbsPath]) -> None:
+        """What git put there is nobody's, and what the conversation's own changes break in it is its own: a caller that
+        it had adapted, and that git has as it was before."""
+        for path in sorted(record.state.changed.intersection(record.state.own_texts).difference(but))[:MAX_OWN]:
+            text = await self._text(path)
+            before = await committed_text(workspace, path, text) if record.state.has_written(path, text) else None
+            if before is not None and before != text:
+                record.state.owe_others(path, before, call=record.state.calls)
 
     async def _leave_unchanged(self, record: ConversationRecord) -> None:
         """Take out what has the text again that it had before: a stash and its pop, a formatter with nothing to do."""

@@ -4,6 +4,7 @@ Nothing here waits: what a text says is known as soon as the text is made.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -91,21 +92,7 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     """What was judged in time is settled, the rest is owed."""
     missing = not judged.others.settled
     for verdict in judged.edited:
-        path = verdict.path
-        if verdict.refused is not None:
-            state.settle(path, Fate.JUDGED)
-        elif path in judged.uncompared:
-            state.owe(path, judged.before.get(path), call=call)
-        elif verdict.is_final:
-            state.judged(path, verdict.checked, judged.changes[path], edited=True, before=judged.before.get(path))
-            state.settle(path, Fate.JUDGED)
-            if missing:
-                state.owe_others(path, judged.first.get(path), call=call)
-        elif verdict.is_late:
-            heard = verdict.checked if verdict.answered else None
-            state.owe(path, judged.before.get(path), call=call, heard=heard)
-        else:
-            state.settle(path, Fate.NO_VERDICT)
+        _note_edited(state, judged, verdict, call, missing=missing)
     for path in judged.deleted:
         state.settle(path, Fate.JUDGED)
         state.introduced.pop(path, None)
@@ -118,6 +105,28 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
             state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
     for path in compared(judged.others.changes):
         state.heard_of(path)
+
+
+def _note_edited(state: Conversation, judged: Judged, verdict: FileVerdict, call: int, *, missing: bool) -> None:
+    path = verdict.path
+    if verdict.refused is not None:
+        state.settle(path, Fate.JUDGED)
+        return
+    before, change = judged.before.get(path), judged.changes[path]
+    if path in judged.uncompared:
+        state.owe(path, before, call=call)
+    elif verdict.is_final:
+        state.judged(path, verdict.checked, change, edited=True, before=before)
+        state.settle(path, Fate.JUDGED)
+        if missing:
+            state.owe_others(path, judged.first.get(path), call=call)
+    elif verdict.is_late:
+        state.owe(path, before, call=call, heard=verdict.checked if verdict.answered else None)
+    else:
+        if verdict.answered:
+            # Nothing better will come, and what was found is told.
+            state.judged(path, verdict.checked, change, edited=True, before=before)
+        state.settle(path, Fate.NO_VERDICT)
 
 
 def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:
@@ -216,17 +225,23 @@ def what_is_left(
             # What is pending by now could not be judged in time, and is owed.
             state.settle(path, Fate.TOLD if found else Fate.OVER)
         files += [chosen(path, verdict.text, found)] if found else []
+    unsure = {path: one for path, one in (news.left or {}).items() if path not in now and one.answered}
+    # A list that may not be whole shows what is there, and not what is mended.
+    left = {path: found for path, one in unsure.items() if (found := state.remaining(path, one.checked, wanted))}
+    files += [chosen(path, unsure[path].text, found) for path, found in left.items()]
     state.told += len(files)
-    notes = _unknown_lines(state, now, form, wanted)
+    notes = _unknown_lines(state, {*now, *left}, form, wanted)
     if settings.no_verdict == "say" and agent not in state.unsure:
         notes += _unjudged_lines(state, form, now, {file.path for file in files})
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 
-def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Collection[Severity]) -> list[str]:
+def _unknown_lines(
+    state: Conversation, now: AbstractSet[AbsPath], form: Form, wanted: Collection[Severity]
+) -> list[str]:
     """What was told of files of which nobody knows in time whether it is left."""
     lines = list[str]()
-    for path in sorted(state.changed - now.keys()):
+    for path in sorted(state.changed - now):
         known = state.introduced.get(path)
         errors = sum(one.severity in wanted for one in known.diagnostics) if known is not None else 0
         if errors:

@@ -326,8 +326,10 @@ def _feedback(shown: FeedbackShown) -> Iterator[str]:
     at = time.strftime("%H:%M:%S", time.localtime(shown.at / 1000))
     files = ", ".join(sanitised(relative(path, shown.root), MAX_TEXT) for path in shown.paths)
     feedback = shown.feedback
-    facts = f"{feedback.introduced} new, {feedback.fixed} fixed, {latency(feedback.duration_ms)}"
-    yield f"{at} {shown.host or 'a client'} {files}: {feedback.state}, {facts}"
+    # What is told without an edit, such as before a stop, is not new.
+    facts = f"{feedback.state}, {feedback.introduced} new, {feedback.fixed} fixed" if files else "told"
+    about = " ".join(filter(None, (at, shown.host or "a client", files)))
+    yield f"{about}: {facts}, {latency(feedback.duration_ms)}"
     for change in shown.changes:
         yield from _change(change)
     why = "this edit caused no error" if feedback.state == "fresh" else feedback.reason or "there was no verdict"

@@ -282,19 +282,36 @@ def test_a_page_of_another_site_reaches_nothing(chromium: Browser, served: HttpS
 def test_a_summary_comes_first_and_a_project_can_be_chosen(chromium: Browser, tmp_path: Path) -> None:
     with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
         home.write("wrong.x", "bad\n")
+        home.write("fine.x", "fine\n")
         signed_in(window, served)
         with home.link("agent") as link:
             link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
             expect(window.locator("#summary")).to_contain_text("Errors now1")
             expect(window.locator("#summary")).to_contain_text("Edits today1")
+            for batch in ("end", "part"):
+                touch = {"paths": ["fine.x"], "kind": "edit", "batch": batch, "counts": batch == "end"}
+                link.request("touched", touch)
+            expect(window.locator(".feedback summary").first).to_contain_text("fine.x — judged with the next")
+            link.request("touched", {"paths": ["fine.x"], "kind": "edit", "batch": "end"})
+            expect(window.locator(".feedback summary").first).to_contain_text("fine.x — nothing new")
+            expect(window.locator(".feedback summary")).to_have_count(3)
             project = window.get_by_role("region", name=f"Project {home.root}")
-            expect(project.locator(".feedback summary")).to_contain_text("wrong.x — told")
-            expect(project.locator(".feedback pre")).to_contain_text('<diagnostics file="wrong.x">')
+            expect(project.locator(".feedback summary").last).to_contain_text("wrong.x — told")
+            expect(project.locator(".feedback pre").last).to_contain_text('<diagnostics file="wrong.x">')
             window.get_by_label("Project", exact=True).select_option(str(home.root))
             expect(project).to_be_visible()
             window.get_by_label("Agent", exact=True).select_option("agent")
-            expect(project.locator(".feedback details")).to_have_count(1)
+            expect(project.locator(".feedback details")).to_have_count(3)
         assert troubles == []
+
+
+def test_a_folder_in_which_nothing_is_at_work_is_no_project(chromium: Browser, served: HttpServed) -> None:
+    with visiting(chromium) as (window, _):
+        window.goto(served.said["address"])
+        begun = "{root: '/a', conversations: [{host: '%s'}], servers: []}"
+        for host, projects in (("serve", 0), ("agent", 1)):
+            shown = window.evaluate(f"projectsOf({{workspaces: [{begun % host}]}})")
+            assert len(shown) == projects
 
 
 def test_a_server_is_restarted_and_its_log_read(chromium: Browser, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, Meta, State
 from pilotfish.api.questions import Operation, Question
@@ -12,6 +13,7 @@ from pilotfish.service.status.activity import feedback_shown, question_shown
 from pilotfish.service.status.recent_feedback import (
     KIND,
     MAX_CHARACTERS,
+    MAX_SHOWN,
     AnsweredQuestion,
     EditedFile,
     RecentFeedback,
@@ -63,6 +65,31 @@ def test_large_texts_are_not_kept() -> None:
     recent = RecentFeedback()
     recent.add(shown("x" * MAX_CHARACTERS, "y" * (MAX_CHARACTERS + 1)))
     assert [one.edits for one in recent.all()] == [()]
+
+
+def test_an_edit_that_waits_is_shown_and_counted_once_with_what_it_is_judged_with() -> None:
+    recent, told = RecentFeedback(), shown("", "", introduced=1)
+    waiting = ShownFeedback(NOON, CLIENT, ("b.py",), Feedback("", State.UNAVAILABLE, 0, "it waits"), waits=True)
+    recent.add(replace(waiting, client=replace(CLIENT, id="two")))
+    recent.add(waiting)
+    assert recent.today(CLIENT.root, NOON) == DayTotals()
+    recent.add(replace(waiting, paths=("a.py",)))
+    recent.add(told)
+    recent.add(replace(told, paths=()))
+    assert [(one.paths, one.waits) for one in recent.all()] == [
+        ((), False),
+        (("b.py", "a.py"), False),
+        (("b.py",), True),
+    ]
+    assert recent.today(CLIENT.root, NOON) == DayTotals(edits=1, told=1, introduced=1)
+
+
+def test_a_busy_project_leaves_room_for_the_last_edits_of_another() -> None:
+    recent, elsewhere = RecentFeedback(), replace(CLIENT, root=AbsPath("/quiet"))
+    recent.add(replace(shown("", ""), client=elsewhere))
+    for _ in range(MAX_SHOWN + 5):
+        recent.add(shown("", ""))
+    assert [one.client.root for one in recent.all()] == [CLIENT.root] * MAX_SHOWN + [elsewhere.root]
 
 
 def test_a_day_has_its_own_totals() -> None:

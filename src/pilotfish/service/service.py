@@ -50,6 +50,7 @@ from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.check_answer import CheckCount, CheckEvent, CheckRequest
 from pilotfish.service.conversations.conversations import Conversations
 from pilotfish.service.conversations.kept import KeptConversations
+from pilotfish.service.conversations.news import TOLD_TOGETHER
 from pilotfish.service.conversations.unwatched import UnwatchedChanges
 from pilotfish.service.conversations.warm_start import WarmStart
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
@@ -244,7 +245,8 @@ class Service:
         if touch.kind == "read":
             self._prepare(touch, client)
         else:
-            self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback, edits))
+            waits = feedback.reason == TOLD_TOGETHER
+            self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback, edits, waits))
         return feedback
 
     async def warm_up(self, client: ClientSession) -> None:

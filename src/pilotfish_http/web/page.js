@@ -6,6 +6,7 @@ const KEPT_SAMPLES = 60; // two minutes of one every two seconds
 const RETRY_MILLISECONDS = [500, 1000, 2000, 5000];
 
 const OUTCOMES = { unavailable: "not checked", partial: "partly checked", stale: "of an older text" };
+const TOGETHER = "it is judged together with other edits"; // until that, which is shown in its place
 const STATES = {
   active: "Running", starting: "Starting", stopping: "Stopping", idle: "Idle", broken: "Failed",
   unavailable: "Not available", configured: "Not started", disabled: "Disabled",
@@ -69,7 +70,7 @@ function newProject() {
   ];
   const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet. Each edit of a wired agent appears here, with what it was told. To wire yours: pilotfish setup --all"), element("div", { class: "feedback" })];
   const questions = [element("h3", {}, "What agents asked"), element("p", { class: "empty no-questions" }, "No questions yet."), element("ul", { class: "questions" })];
-  const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files, ...questions), element("div", {}, ...feedback));
+  const columns = element("div", { class: "columns" }, element("div", { class: "work" }, ...servers, ...files, ...questions), element("div", {}, ...feedback));
   return element("section", { class: "project" }, ...head, ...notes, columns);
 }
 
@@ -104,6 +105,7 @@ function updateProject(node, project) {
   const asked = project.questions.filter(({ operation, about = "" }) => fits(operation, about));
   part(".no-questions").hidden = asked.length > 0;
   part(".questions").setAttribute("aria-label", `Questions about ${root}`);
+  part(".work").hidden = !(rows.length || files.length || asked.length);
   keep(part(".questions"), asked, ({ at, operation, about }) => `${at} ${operation} ${about}`, () => element("li"), (item, one) => say(item, questionText(one)));
 }
 
@@ -285,14 +287,16 @@ function updateFeedback(node, shown) {
   const { feedback } = shown;
   const paths = shown.paths.map((path) => (path.startsWith(`${shown.root}/`) ? path.slice(shown.root.length + 1) : path));
   say(summary, `${new Date(shown.at).toLocaleTimeString()} ${paths.join(", ")} — ${outcome(feedback)}`);
-  say(about, `${clientName(shown)}, ${waited(feedback.durationMs)}, ` +
-    `${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed${feedback.reason ? `; ${feedback.reason}` : ""}`);
+  // What is told without an edit, such as before a stop, is not new.
+  const counted = paths.length ? `, ${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed` : "";
+  say(about, `${clientName(shown)}, ${waited(feedback.durationMs)}${counted}${feedback.reason ? `; ${feedback.reason}` : ""}`);
   keep(changes, shown.changes ?? [], (_change, index) => String(index), newChange, updateChange);
   const why = feedback.state === "fresh" ? "this edit caused no error" : feedback.reason ?? "there was no verdict";
   tell(text, feedback.text || `Nothing: ${why}`);
 }
 
-function outcome({ state, introduced, fixed, text }) {
+function outcome({ state, introduced, fixed, text, reason }) {
+  if (reason === TOGETHER) return "judged with the next";
   if (state !== "fresh") return OUTCOMES[state] ?? state;
   return introduced ? `${introduced} new` : fixed ? `${fixed} fixed` : text ? "told" : "nothing new";
 }
@@ -344,7 +348,10 @@ function projectsOf({ workspaces, feedback = [], questions = [] }) {
     }
   }
   const newest = ({ feedback: shown }) => shown[0]?.at ?? 0;
-  return [...projects.values()].sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
+  // The folder that `pilotfish serve` was started in may be no project.
+  const alive = ({ conversations, ...lists }) => ["servers", "files", "feedback", "questions", "warnings"].some((name) => lists[name]?.length) ||
+    conversations.some(({ host }) => host !== "serve");
+  return [...projects.values()].filter(alive).sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
 }
 
 function clientName({ host, conversation }) {

@@ -4,7 +4,9 @@ Kept in memory only, but for the numbers of a day, which go on when the daemon i
 """
 
 import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +23,8 @@ from pilotfish.system.ports import Memory
 KIND = "day"
 
 MAX_SHOWN = 20
-"""As many as the page shows."""
+MAX_SHOWN_OF_ALL = 60
+"""As many as the page shows, of one project and of all; of questions the first, of all."""
 
 MAX_EDITS = 3
 MAX_CHARACTERS = 64 * 1024
@@ -48,6 +51,8 @@ class ShownFeedback(Struct, frozen=True):
     paths: tuple[str, ...]
     feedback: Feedback
     edits: tuple[EditedFile, ...] = ()
+    waits: bool = False
+    """It is judged with what the same client does next, which is shown in its place."""
 
 
 class AnsweredQuestion(Struct, frozen=True):
@@ -73,14 +78,17 @@ class RecentFeedback:
 
     def __init__(self, memory: Memory | None = None) -> None:
         self.changed = Pulse()
-        self._shown: deque[ShownFeedback] = deque(maxlen=MAX_SHOWN)
+        self._shown: list[ShownFeedback] = []
         self._questions: deque[AnsweredQuestion] = deque(maxlen=MAX_SHOWN)
         self._days = Remembered(memory, KIND, _Day, _Day, MAX_PROJECTS)
 
     def add(self, shown: ShownFeedback) -> None:
         edits = [one for one in shown.edits if len(one.before) + len(one.after) <= 2 * MAX_CHARACTERS]
-        self._shown.appendleft(replace(shown, edits=tuple(edits[:MAX_EDITS])))
-        if shown.paths:
+        joined = [one for one in self._shown if one.waits and one.client.id == shown.client.id]
+        paths = tuple(dict.fromkeys(chain.from_iterable(one.paths for one in (*reversed(joined), shown))))
+        shown = replace(shown, paths=paths, edits=tuple(edits[:MAX_EDITS]))
+        self._shown = _as_many_as_are_shown([shown, *(one for one in self._shown if one not in joined)])
+        if shown.paths and not shown.waits:
             self._count(shown)
         self.changed.notify()
 
@@ -111,6 +119,15 @@ class RecentFeedback:
             saved_ms=before.saved_ms + max(0, first - feedback.duration_ms),
         )
         self._days.put(root, _Day(date, totals, first))
+
+
+def _as_many_as_are_shown(newest_first: Sequence[ShownFeedback]) -> list[ShownFeedback]:
+    kept, of_project = list[ShownFeedback](), Counter[AbsPath]()
+    for one in newest_first:
+        of_project[one.client.root] += 1
+        if of_project[one.client.root] <= MAX_SHOWN:
+            kept.append(one)
+    return kept[:MAX_SHOWN_OF_ALL]
 
 
 def _date(at: float) -> tuple[int, int]:

@@ -21,11 +21,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-import bundle
-import recipes
+try:
+    import bundle
+    import recipes
 
-from pilotfish.hosts.shared.hook_settings import read_plugin
-from pilotfish.version import VERSION
+    from pilotfish.hosts.shared.hook_settings import read_plugin
+    from pilotfish.version import VERSION
+except ModuleNotFoundError as missing:
+    how = "run `python3 tools/setup.py quick`, and then this with `.venv/bin/python`"
+    raise SystemExit(f"{sys.executable} has no module {missing.name}: {how}") from None
 
 CLONE = Path(__file__).resolve().parent.parent
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}-{sys.platform}-{platform.machine().replace('arm64', 'aarch64')}"

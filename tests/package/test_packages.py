@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -16,6 +18,14 @@ from support.servers.real import REPOSITORY
 pytestmark = pytest.mark.proves("DOCS-1")
 
 ADDRESS = "https://example.org/you/pilotfish"
+
+
+def test_a_python_without_what_the_builder_needs_is_told_what_to_do() -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", REPOSITORY / "tools/package.py"], capture_output=True, text=True, check=False
+    )
+    how = "run `python3 tools/setup.py quick`, and then this with `.venv/bin/python`"
+    assert (done.returncode, done.stderr) == (1, f"{sys.executable} has no module packaging: {how}\n")
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ async def test_every_version_with_a_handshake_is_spoken(tmp_path: Path, version:
         assert len(listed["result"]["tools"]) == LISTED
         called = (await client.ask(call(2, {})))["result"]
         assert called["isError"] is True
-        assert called["content"][0]["text"].startswith("filePath is missing")
+        assert called["content"][0]["text"].startswith("symbol is missing")
         assert called["structuredContent"]["errors"][0]["code"] == "invalid_input"
 
 
@@ -225,7 +225,7 @@ async def test_a_request_that_cannot_be_served_gets_its_own_error(
         pytest.param("a.fake", '"arguments" is not a field here', id="a text"),
         pytest.param(5, '"arguments" is not a field here', id="a number"),
         pytest.param('{"filePath": "a.fake", "line": 0, "character": 1}', "line must be", id="an object as text"),
-        pytest.param(None, "filePath is missing", id="null"),
+        pytest.param(None, "symbol is missing", id="null"),
     ],
 )
 async def test_arguments_that_are_no_object_are_told_in_the_envelope(

@@ -134,12 +134,12 @@ class _Wrong(Exception):
 
 
 def _nearest_form(tool: OperationTool, given: set[str]) -> QuestionForm:
-    """Where none fits: the one with the least too much and the most there."""
+    """Where none fits: the one with the least too much, the most there and the least to add."""
 
-    def distance(form: QuestionForm) -> tuple[bool, int, int]:
+    def distance(form: QuestionForm) -> tuple[bool, int, int, int]:
         missing = set(form.required) - given
         unwanted = given & set(tool.fields) - {*form.required, *form.optional}
-        return bool(missing or unwanted), len(unwanted), -len(given & set(form.required))
+        return bool(missing or unwanted), len(unwanted), -len(given & set(form.required)), len(form.required)
 
     return min(tool.forms, key=distance)
 

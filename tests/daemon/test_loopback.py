@@ -70,16 +70,16 @@ async def test_a_client_that_knows_the_secret_is_heard_and_answered(tmp_path: Pa
     assert heard == [b"question"]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param(lambda _: REQUEST, id="a page in a browser"),
-        pytest.param(lambda own: own.word[:-1] + b"x" + b"question", id="one digit is wrong"),
-        pytest.param(lambda own: own.answer + b"question", id="the daemon's own word"),
-        pytest.param(lambda own: own.word[:-1], id="a part of it"),
-        pytest.param(lambda _: b"", id="nothing"),
-    ],
-)
+SAID: dict[str, Callable[[Endpoint], bytes]] = {
+    "a page in a browser": lambda _: REQUEST,
+    "one digit is wrong": lambda own: own.word[:-1] + b"x" + b"question",
+    "the daemon's own word": lambda own: own.answer + b"question",
+    "a part of it": lambda own: own.word[:-1],
+    "nothing": lambda _: b"",
+}
+
+
+@pytest.mark.parametrize("said", SAID.values(), ids=SAID)
 async def test_nobody_else_is_heard_or_told_anything(
     said: Callable[[Endpoint], bytes], endpoint: Endpoint, line: MemoryLine
 ) -> None:

@@ -446,7 +446,7 @@ def setup_table(host: HostSpec) -> str:
 def left_to_person(host: HostSpec) -> list[str]:
     cautions = [f"Where it is so, `setup` says: {line}" for line in host.cautions]
     by_lsp = [f"With `--by lsp`: {host.by_lsp}"] if host.by_lsp else []
-    said = [*host.afterwards, *by_lsp, *([host.unseen] if host.unseen else []), *cautions]
+    said = [*host.afterwards, *host.in_project, *by_lsp, *([host.unseen] if host.unseen else []), *cautions]
     return ["\n".join(f"- {line}" for line in said)]
 
 

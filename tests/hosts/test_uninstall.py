@@ -57,6 +57,26 @@ def test_everything_goes_and_every_file_of_a_host_is_as_it_was(
     assert "There is nothing of Pilotfish" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("prefix", "last"),
+    [
+        (".local/share/pilotfish", "delete {home}/.local/share/pilotfish and {home}/.local/bin/pilotfish"),
+        ("project/.venv", "{home}/project/.venv/bin/pip uninstall pilotfish"),
+        (".local/share/uv/tools/pilotfish", "uv tool uninstall pilotfish"),
+    ],
+)
+def test_what_is_left_is_named_as_it_was_installed(
+    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, prefix: str, last: str
+) -> None:
+    assert run(["setup", "claude-code", "--project"]) == 0
+    assert "asks once whether to use the MCP server of .mcp.json" in capsys.readouterr().out
+    assert run(["setup", "claude-code", "--global"]) == 0
+    assert "asks once whether" not in capsys.readouterr().out
+    monkeypatch.setattr("sys.prefix", str(user.home / prefix))
+    assert run(["uninstall", "--yes"]) == 0
+    assert f"the program itself: {last.format(home=user.home)}\n" in capsys.readouterr().out
+
+
 def test_a_file_that_cannot_be_restored_keeps_the_copy_of_what_it_was(
     user: User, capsys: pytest.CaptureFixture[str]
 ) -> None:

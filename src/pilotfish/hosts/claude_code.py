@@ -128,7 +128,8 @@ HOST = HostSpec(
     folders=(".claude",),
     dialect=ClaudeCodeDialect(),
     ways=("command", "mcp"),
-    afterwards=(RESTART, "In a project, Claude Code asks once whether to use the MCP server of .mcp.json."),
+    afterwards=(RESTART,),
+    in_project=("In a project, Claude Code asks once whether to use the MCP server of .mcp.json.",),
     cautions={
         "A plugin with a language server of its own is on: it says later what Pilotfish says at once. "
         "Turn it off with /plugin.": _has_language_servers

@@ -140,7 +140,8 @@ HOST = HostSpec(
         '{"hook_event_name":"sessionStart","conversation_id":"%s","workspace_roots":["%s"]}',
         '{"hook_event_name":"sessionEnd","conversation_id":"%s","workspace_roots":["%s"]}',
     ),
-    afterwards=(RESTART, "Cursor runs the hooks of a project only in a folder that is trusted."),
+    afterwards=(RESTART,),
+    in_project=("Cursor runs the hooks of a project only in a folder that is trusted.",),
     missing=(
         "Not run: that its model reads `additional_context` is known by its documentation only.",
         "Its command line runs no `stop` hooks with `-p`: nothing is said before it stops there.",

@@ -33,5 +33,6 @@ HOST = HostSpec(
     folders=(".pi",),
     dialect=PluginDialect(TOOLS),
     probes=("daemon",),
-    afterwards=(RESTART, "Pi skips the extensions of a project until that is trusted; the global place is surer."),
+    afterwards=(RESTART,),
+    in_project=("Pi skips the extensions of a project until that is trusted; the global place is surer.",),
 )

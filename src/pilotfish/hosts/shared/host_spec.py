@@ -184,6 +184,8 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     scopes: tuple[SetupScope, ...] = ("global", "project")
     afterwards: tuple[str, ...] = ()
     """What the person still has to do."""
+    in_project: tuple[str, ...] = ()
+    """The same where it is set up in a project."""
     by_lsp: str = ""
     """What its model is shown when it is wired by its LSP client, where that is less than in its usual way."""
     unseen: str = ""

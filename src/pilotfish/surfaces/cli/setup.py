@@ -161,7 +161,7 @@ class SetupRun(Struct, frozen=True):
         self._show_cautions(host)
         if not self.dry_run and plan.needed:
             self._show_backups(plan)
-            for sentence in host.afterwards:
+            for sentence in self._left_to_person(host):
                 click.echo(f"{host.title}: {sentence}")
             if self.way == "lsp" and host.by_lsp:
                 click.echo(f"{host.title}: {host.by_lsp}")
@@ -242,6 +242,9 @@ class SetupRun(Struct, frozen=True):
             return HostPlan(plan.host, failure=failure)
         return plan
 
+    def _left_to_person(self, host: HostSpec) -> tuple[str, ...]:
+        return host.afterwards if self.where.is_global else (*host.afterwards, *host.in_project)
+
     def _show_summary(self, plans: Sequence[HostPlan]) -> None:
         changed = [plan for plan in plans if plan.needed]
         verb = "Removed" if self.remove else "Wired"
@@ -253,7 +256,7 @@ class SetupRun(Struct, frozen=True):
         # What several hosts ask for is said once.
         sentences: dict[str, list[str]] = {}
         for plan in changed:
-            for sentence in plan.host.afterwards:
+            for sentence in self._left_to_person(plan.host):
                 sentences.setdefault(sentence, []).append(plan.host.title)
         for sentence, titles in sentences.items():
             click.echo(f"{', '.join(titles)}: {sentence}")

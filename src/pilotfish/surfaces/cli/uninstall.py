@@ -186,6 +186,10 @@ def _farewell(prefix: str, places: Places, environment: Mapping[str, str] = os.e
         last = "uv tool uninstall pilotfish"
     elif "/pipx/venvs/" in prefix:
         last = "pipx uninstall pilotfish"
+    elif prefix == os.path.join(
+        places.home, ".local", "share", "pilotfish"
+    ):  # the environment of docs/guide/install.md
+        last = f"delete {prefix} and {os.path.join(places.home, '.local', 'bin', 'pilotfish')}"
     else:
         last = f"{os.path.join(prefix, 'bin', 'pip')} uninstall pilotfish"
     return f"Removed. What is left is the program itself: {last}"

@@ -100,11 +100,12 @@ def test_the_proxy_imports_no_service_either() -> None:
     ("origin", "command"),
     [
         (None, "pip install 'pilotfish[mcp]'"),
-        ({"url": "file:///w/pilotfish.whl", "archive_info": {}}, "pip install 'pilotfish[mcp]'"),
+        ({"url": "file:///w/pilotfish.whl", "archive_info": {}}, "pip install '/w/pilotfish.whl[mcp]'"),
+        ({"url": "https://example.org/p.whl", "archive_info": {}}, "pip install 'pilotfish[mcp]'"),
         ({"url": "file:///my%20clone", "dir_info": {}}, "pip install '/my clone[mcp]'"),
         ({"url": "file:///clone", "dir_info": {"editable": True}}, "pip install -e '/clone[mcp]'"),
     ],
-    ids=["an index", "a file", "a folder", "a clone that is worked on"],
+    ids=["an index", "a file", "another machine", "a folder", "a clone that is worked on"],
 )
 def test_an_extra_comes_from_where_pilotfish_came_from(
     origin: Mapping[str, Any] | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

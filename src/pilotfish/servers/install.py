@@ -226,7 +226,7 @@ def missing_helpers(spec: ServerSpec, is_here: Callable[[str], bool]) -> Mapping
 
 
 def extra_command(extra: str) -> str:
-    """How to get one of our own extras: from the folder that pilotfish was installed from, if it was from one."""
+    """How to get one of our own extras: from the folder or file that it was installed from, if any."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -234,9 +234,9 @@ def extra_command(extra: str) -> str:
     except PackageNotFoundError:
         said = None
     origin = msgspec.json.decode(said, type=_Origin) if said else _Origin()
-    folder = None if origin.dir_info is None else path_of(origin.url)
-    flag = "-e " if folder and origin.dir_info and origin.dir_info.get("editable") else ""
-    wanted = f"{folder or 'pilotfish'}[{extra}]"
+    source = path_of(origin.url) if origin.url.startswith("file:") else None
+    flag = "-e " if origin.dir_info.get("editable") else ""
+    wanted = f"{source or 'pilotfish'}[{extra}]"
     return f"pip install {flag}{shlex.quote(wanted)}"
 
 
@@ -244,8 +244,8 @@ class _Origin(Struct, frozen=True):
     """What pip notes of a package that comes from no index."""
 
     url: str = ""
-    dir_info: Mapping[str, bool] | None = None
-    """None unless it comes from a folder."""
+    dir_info: Mapping[str, bool] = {}
+    """Of a folder."""
 
 
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import msgspec
 import pytest
 
 from pilotfish.client import connection
@@ -426,6 +427,32 @@ async def test_a_server_that_reads_other_files_only_after_a_save_is_told_of_one(
         await session.request("textDocument/hover", {})
     assert [message.method for message in server.received[before:]][: len(told)] == told
     assert [message.method for message in server.received].count("textDocument/didSave") == len(told) - 1
+
+
+@pytest.mark.proves("WATCH-2", "DIAG-6")
+@pytest.mark.parametrize("again", [False, True], ids=["changed", "opened again"])
+async def test_a_text_that_counts_for_other_files_only_when_its_own_file_is_asked_about_is_followed_by_that(
+    again: bool,
+) -> None:
+    """Svelte's server answered about a page from what its component had been, for a second."""
+    sent, taken = list[int](), list[int]()
+
+    def late(script: Script) -> None:
+        offering(hover=lambda params: taken)(script)
+        script.capabilities = {**EVERYTHING, "textDocumentSync": 1, "foldingRangeProvider": True}
+        for method in ("textDocument/didOpen", "textDocument/didChange"):
+            script.on(method, lambda params: sent.append(params["textDocument"]["version"]))
+        script.on("textDocument/foldingRange", lambda params: taken.append(sent[-1]) or [])
+
+    async with session_on(late, asked_after_text="textDocument/foldingRange") as (session, _):
+        versions = list[int]()
+        for text in ("old", "new", "new"):
+            versions.append(session.sync(FILE, "svelte", text))
+            answer = await session.request("textDocument/hover", {})
+            assert msgspec.json.decode(answer) == sorted(set(versions))
+            if again:
+                session.close(FILE)
+        assert session.waiting == 0
 
 
 @pytest.mark.proves("WATCH-2", "DIAG-6")

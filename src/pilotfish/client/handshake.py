@@ -48,6 +48,8 @@ class SessionOptions(Struct, frozen=True):
     """The same inside of installed packages. There may be thousands of folders, which no first answer waits for."""
     saves_after_changes: bool = False
     """It looks at the files that its open documents depend on only after a `didSave`."""
+    asked_after_text: str | None = None
+    """A request about a document: before it, answers about other files may still be of the old text of that one."""
     cancels_on_change: bool = False
     """It answers that a question was cancelled when it means that a document changed meanwhile."""
     loaded_by: str | None = None

@@ -227,7 +227,12 @@ class Session:
     def sync(self, path: AbsPath, language_id: str, text: str) -> int:
         """Make the server see `text`, opening the document if need be; returns the version that stands for it."""
         opens = not self.documents.is_open(path)
-        self._post(self.documents.sync(path, language_id, text))
+        notifications = self.documents.sync(path, language_id, text)
+        self._post(notifications)
+        first = self._options.asked_after_text
+        if notifications and first is not None:
+            # Nobody waits for the answer: what is asked from now on comes after it.
+            self._connection.ask(first, {"textDocument": {"uri": uri_of(path)}})
         if opens:
             self.changed.notify()
         return self.documents.version(path)
@@ -294,12 +299,7 @@ class Session:
         return self.capabilities.supports(method, path, self._language_of(path))
 
     async def request(
-        self,
-        method: str,
-        params: object,
-        *,
-        about: AbsPath | None = None,
-        timeout: float | None = None,
+        self, method: str, params: object, *, about: AbsPath | None = None, timeout: float | None = None
     ) -> Raw:
         """Ask, and ask again where the server says so, within one time limit.
 

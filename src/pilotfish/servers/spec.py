@@ -2,7 +2,6 @@
 
 The code knows no server by name. Whatever one of them needs is a field here.
 A field is a key of the catalogue's tables in camel case; `field(name=…)` where the file has another word for it.
-`servers.catalogue` reads the tables, refuses any other key, and lays the configuration over them.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,8 +13,7 @@ from msgspec import Meta, Struct, field
 if TYPE_CHECKING:
     from pilotfish.protocol.wire import Json
 else:
-    # msgspec reads no type that contains itself; what a TOML or JSON file holds is JSON anyway.
-    Json = Any
+    Json = Any  # msgspec reads no type that contains itself; what a TOML or JSON file holds is JSON anyway.
 
 Word = Annotated[str, Meta(min_length=1)]
 Words = tuple[Word, ...]
@@ -28,7 +26,7 @@ ORDINARY_PREFERENCE = 50
 
 
 class CatalogueTable(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A closed table of the catalogue: another key is an error."""
+    """A closed table that `servers.catalogue` reads and lays the configuration over: another key is an error."""
 
 
 class Role(StrEnum):
@@ -147,6 +145,8 @@ class Freshness(CatalogueTable, frozen=True):
     """A notification of its own by which it has loaded its project; after a blank, the `type` that it has then."""
     ask_first: Word | None = None
     """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
+    ask_after_text: Word | None = None
+    """A request about a file that makes it take in a new text of that for other files, too, which it else does late."""
     barrier: Word | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
     waits_for_work: bool = True

@@ -147,8 +147,7 @@ class Launches:
         plain = environment = self._child_environment({**self._for_servers, **ready.env}, root)
         held, folder = None, root
         if not self._programs.trusts(root):
-            own = AbsPath(self._state_of(spec, root))
-            environment = own_variables(environment, own)
+            environment = own_variables(environment, own := AbsPath(self._state_of(spec, root)))
             folder = own if spec.shown is not None and spec.shown.own_folder else root
             held = self._confinement(spec, root, located.path, environment)
         outside, python = outside_folders(spec.inputs, root), self._python_packages(spec, root)
@@ -168,6 +167,7 @@ class Launches:
             watches_outside=sources_in(outside[:MAX_FILES], spec),
             watches_packages=sources_in(self._watched_packages(spec, root, python), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
+            asked_after_text=spec.freshness.ask_after_text,
             cancels_on_change=spec.freshness.cancels_on_change,
             loaded_by=spec.freshness.loaded_by,
             on_demand=spec.freshness.on_demand,

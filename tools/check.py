@@ -140,9 +140,10 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
         chosen = " and ".join(f"not {mark}" for mark in QUICK_LACKS)
         return {"tests": ["pytest", "-q", "-n", "2", "--hypothesis-profile=quick", "-m", chosen, *QUICK]}
     return {
+        # One more than cores on the usual machine: many tests wait for a server or a limit.
         # Coverage of the core is measured on the tests of the core alone: what only passes by accident does not count.
         "core": ["pytest", "-q", "-n", "2", "tests/protocol", "--cov", "--cov-report=term"],
-        "tests": ["pytest", "-q", "-n", "2", "--ignore=tests/protocol", "--durations=25", "--durations-min=5"],
+        "tests": ["pytest", "-q", "-n", "3", "--ignore=tests/protocol", "--durations=25", "--durations-min=5"],
     }
 
 

@@ -1,5 +1,6 @@
 """One scripted server for several worktrees: whose turn it is, and what it is told then."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from pilotfish.pool.entry import Recipe
 from pilotfish.pool.plan import Key, Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.codec import decode
+from pilotfish.protocol.globs import FileGlob, lsp_glob
 from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.watching import Change, PathChange, WatchRegistration
 from pilotfish.servers.worktrees import Share
 from support.servers.pools import FakeVitals, pool_on, recipe
 from support.servers.script import SILENCE, Script
@@ -43,6 +46,9 @@ def telling(script: Script) -> None:
     script.ignore("workspace/didChangeWatchedFiles", "textDocument/didSave", "workspace/didChangeConfiguration")
 
 
+PYTHON = (WatchRegistration(FileGlob(lsp_glob("**/*.py"))),)
+
+
 class Worktrees:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +61,7 @@ class Worktrees:
 
     def recipe(self, name: str) -> Recipe:
         share = Share("group", self.top(name), AbsPath(str(self.folder / "shown")))
-        return recipe(Key("scripted", self.top(name)), share=share)
+        return recipe(Key("scripted", self.top(name)), share=share, watches=PYTHON)
 
     async def hover(self, pool: Pool, name: str, text: str = "") -> Any:
         path = AbsPath(f"{self.top(name)}/a.py")
@@ -136,6 +142,37 @@ async def test_a_text_that_changes_while_another_has_its_turn_is_shown_at_the_ne
         assert (await worktrees.hover(pool, "one", "meanwhile"))["all"] == {
             f"{uri_of(worktrees.top('one'))}/a.py": "meanwhile"
         }
+
+
+async def test_what_comes_while_a_turn_begins_is_in_it(worktrees: Worktrees, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, new = (AbsPath(f"{worktrees.top('one')}/{name}.py") for name in ("a", "new"))
+
+    async def slowly(work: Callable[..., Any], *arguments: Any, **_options: Any) -> Any:
+        found = work(*arguments)
+        await anyio.sleep(2)
+        return found
+
+    async def ask(session: Session) -> None:
+        answer = await session.request("textDocument/hover", {"textDocument": {"uri": uri_of(path)}})
+        assert decode(answer, dict[str, Any])["all"] == {uri_of(path): "meanwhile"}
+
+    async with pool_on(telling, telling) as (pool, servers):
+        for name in ("alone", "one"):
+            await worktrees.hover(pool, name)
+        session = pool.entries()[Key("scripted", worktrees.top("one"))].session
+        assert session is not None
+        monkeypatch.setattr(anyio.to_thread, "run_sync", slowly)
+        async with anyio.create_task_group() as tasks:
+            # The turn before was of the same worktree.
+            tasks.start_soon(lambda: pool.use(worktrees.recipe("one"), ask, lease="one"))
+            await anyio.sleep(1)
+            Path(new).write_text("new\n")
+            session.tell_changes([PathChange(new, Change.CREATED)])
+            session.sync(path, "python", "meanwhile")
+        shown = worktrees.folder / "shown" / "new.py"
+        assert shown.read_text() == "new\n"
+        (told,) = methods(servers[1], "workspace/didChangeWatchedFiles")
+        assert told == {"changes": [{"uri": uri_of(AbsPath(str(shown))), "type": 1}]}
 
 
 async def test_a_shared_server_that_dies_is_started_again_for_each(worktrees: Worktrees) -> None:

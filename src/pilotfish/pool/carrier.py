@@ -192,20 +192,24 @@ class Carrier:
             raise self.failure
 
     async def _enter(self, face: "Face") -> None:
-        """Make the server see a worktree as it is now."""
-        before, self.current = self.current, None
-        changes = await anyio.to_thread.run_sync(self.mirror.become, face.tree)
-        session = self.session
-        if before is not face:
-            wanted = {face.place.there(path) for path in face.documents}
-            for path in session.documents.paths:
-                if path not in wanted:
-                    session.close(path)
+        """Make the server see a worktree as it is now, with what is said of it until then."""
+        self.current = None
+        face.missed = missed = list[DidChangeWatchedFilesParams]()
+        try:
+            changes = await anyio.to_thread.run_sync(self.mirror.become, face.tree)
+        finally:
+            face.missed = None
+        session, wanted = self.session, {face.place.there(path) for path in face.documents}
+        for path in session.documents.paths:
+            if path not in wanted:
+                session.close(path)
         self.tell(changes)
         self.current = face
-        if before is not face:
-            for path in face.documents:
-                self.show(face, path)
+        for path in face.documents:
+            self.show(face, path)
+        for params in missed:
+            # Perhaps of a file that had been looked at by then.
+            face.changed_on_disk(params)
 
     def ask_now(self, face: "Face", method: str, params: Raw) -> Call | None:
         """None where another worktree has its turn, or this one's has not quite begun."""
@@ -275,6 +279,8 @@ class Face:
         """Whether a client waits for this worktree."""
         self.place = Moving(tree.top, carrier.mirror.folder)
         self.documents: dict[AbsPath, _Document] = {}
+        self.missed: list[DidChangeWatchedFilesParams] | None = None
+        """What was changed on disk while its turn begins; None at other times."""
         self._carrier = carrier
         self._tasks = tasks
         self._peer = Peer()
@@ -386,7 +392,7 @@ class Face:
             case "workspace/didChangeConfiguration":
                 pass  # The server has the same settings already.
             case "workspace/didChangeWatchedFiles":
-                self._changed_on_disk(decode(params, DidChangeWatchedFilesParams))
+                self.changed_on_disk(decode(params, DidChangeWatchedFilesParams))
             case _ if self._is_current:
                 self._carrier.session.notify(method, self.place.outgoing(params))
             case _:
@@ -419,9 +425,11 @@ class Face:
         else:
             self._carrier.show(self, path)
 
-    def _changed_on_disk(self, params: DidChangeWatchedFilesParams) -> None:
+    def changed_on_disk(self, params: DidChangeWatchedFilesParams) -> None:
         """Told at once where it is our turn; otherwise its beginning shows what is other."""
         if not self._is_current:
+            if self.missed is not None:
+                self.missed.append(params)
             return
         named = [(path, Change(event.type)) for event in params.changes if (path := path_of(event.uri)) is not None]
         inside = [path for path, _ in named if is_inside(path, self.tree.top)]

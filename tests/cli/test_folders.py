@@ -52,6 +52,19 @@ def test_what_is_left_out_is_known(tree: Path) -> None:
     assert skipped.unreadable == [str(tree / "nowhere")]
 
 
+@pytest.mark.parametrize(
+    ("pointer", "expected"),
+    [("gitdir: /r/.git/worktrees/one\n", []), ("gitdir: ../.git/modules/one\n", ["one/.git", "one/b.py"])],
+    ids=["another worktree", "a submodule"],
+)
+def test_another_worktree_inside_is_left_out(pointer: str, expected: list[str], tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / ".git").write_text(pointer)
+    (tmp_path / "one" / "b.py").touch()
+    assert below(tmp_path) == expected
+    assert "one/b.py" not in expected or below(tmp_path / "one") == [".git", "b.py"]
+
+
 def test_the_rules_of_the_folders_above_hold_too(tree: Path) -> None:
     assert below(tree / "log") == ["keep.log"]
     assert below(tree / "src") == [".gitignore", "b.py"]

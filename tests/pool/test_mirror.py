@@ -107,6 +107,18 @@ def test_a_change_of_the_worktree_that_is_shown_is_followed(trees: tuple[Tree, T
     assert shown(mirror) == {"pack/a.py": "a = 2\n", "new/c.py": "c = 1\n"}
 
 
+def test_another_worktree_inside_is_not_shown(trees: tuple[Tree, Tree], tmp_path: Path) -> None:
+    one, two = trees
+    inside = tmp_path / "one" / "trees" / "three"
+    inside.mkdir(parents=True)
+    (inside / ".git").write_text("gitdir: /r/.git/worktrees/three\n")
+    (inside / "c.py").touch()
+    mirror = Mirror(AbsPath(str(tmp_path / "shown")), two)
+    mirror.become(one)
+    mirror.follow(one, [AbsPath(str(inside / "c.py"))])
+    assert os.listdir(os.path.join(mirror.folder, "trees")) == []
+
+
 def other_environment(tree: Path) -> None:
     (tree / ".venv").unlink()
     (tree / ".venv").mkdir()

@@ -87,6 +87,16 @@ async def test_a_file_that_is_gone_is_never_told_of(tmp_path: Path) -> None:
         assert await it.reach("call") == ""
 
 
+async def test_what_somebody_does_in_a_worktree_below_is_not_this_agent_s_work(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        await it.edit("good\n", before="")
+        it.ground.write("trees/one/.git", "gitdir: /r/.git/worktrees/one\n")
+        it.command("bad there\n", "trees/one/b.x", Change.CREATED)
+        it.command("bad here\n", "trees/b.x", Change.CREATED)
+        told = await it.reach("call")
+        assert ["bad there" in told, "bad here" in told] == [False, True]
+
+
 async def test_an_edit_in_between_is_judged_with_what_was_not_told(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         it.server.slow = True

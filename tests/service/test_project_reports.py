@@ -84,6 +84,19 @@ async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_li
         assert (mended.text, mended.fixed, judged(mended)) == ("", 1, "project")
 
 
+async def test_what_it_says_of_a_worktree_inside_is_for_those_who_work_there(tmp_path: Path, server: str) -> None:
+    end = WAYS[server]
+    scenario = partial(linker, judges_all=True)
+    async with service_on(tmp_path, {server: scenario}, config(server), clock=WallClock()) as ground:
+        begin(ground, server)
+        ground.write(f"lib{end}", "def name1\n")
+        ground.write("trees/one/.git", "gitdir: /r/.git/worktrees/one\n")
+        for name in (f"far{end}", f"trees/one/far{end}"):
+            ground.write(name, "ask 1\n")
+        await edited(ground, f"lib{end}", "def name1\ndef name2\n")
+        assert told(await edited(ground, f"lib{end}", "def name2\n")) == {f"far{end}": ["no name1"]}
+
+
 async def test_what_only_the_server_of_another_language_judges_is_looked_at_beside_an_account_of_the_project(
     tmp_path: Path,
 ) -> None:

@@ -34,6 +34,9 @@ def anyio_backend() -> str:
 TREES = ("workspace", "one", "two", "three")
 """The first has a server of its own, the others share one."""
 
+BESIDE = "."
+INSIDE = "workspace/.worktrees"
+
 
 @dataclass(frozen=True)
 class Project:
@@ -146,9 +149,14 @@ class Trees:
     shared: Service
     alone: Service
     folder: Path
+    place: str = BESIDE
+    """Where the worktrees are, but for the first."""
+
+    def path(self, tree: str) -> Path:
+        return self.folder / ("." if tree == TREES[0] else self.place) / tree
 
     def client(self, tree: str) -> ClientSession:
-        root = AbsPath(str(self.folder / tree))
+        root = AbsPath(str(self.path(tree)))
         return ClientSession(f"agent of {tree}", root, root)
 
     async def same(self, tree: str, rows: list[Question]) -> list[Any]:
@@ -159,6 +167,9 @@ class Trees:
             assert said[0] == said[1], (
                 f"{tree}: {question.operation} {question.file_path}\nshared {said[0]}\nalone  {said[1]}"
             )
+            if tree != TREES[0] or question.operation is Operation.DIAGNOSTICS:
+                # A server of the checkout itself knows the files of all that are inside.
+                assert not any(f"/{other}/" in str(said[0]) for other in TREES[1:] if other != tree), str(said[0])
             found.append(said[0])
         return found
 
@@ -182,7 +193,9 @@ async def _asked(service: Service, question: Question, client: ClientSession) ->
 
 
 @asynccontextmanager
-async def trees(folder: Path, server: str, files: dict[str, str], *, trusted: bool = True) -> AsyncGenerator[Trees]:
+async def trees(
+    folder: Path, server: str, files: dict[str, str], *, trusted: bool = True, place: str = BESIDE
+) -> AsyncGenerator[Trees]:
     require([server])
     root = folder / "workspace"
     for name, text in files.items():
@@ -192,15 +205,16 @@ async def trees(folder: Path, server: str, files: dict[str, str], *, trusted: bo
     _git(root, "add", "-A")
     _git(root, "-c", "user.name=n", "-c", "user.email=e@example.org", "commit", "-qm", "begin")
     for name in TREES[1:]:
-        _git(root, "worktree", "add", "-q", "--detach", str(folder / name))
+        _git(root, "worktree", "add", "-q", "--detach", str(folder / place / name))
     config = {**only(server), "timing": {"diagnosticsWaitTimeoutMs": 90_000, "firstTouchTimeoutMs": 90_000}}
-    config["security"] = {"trustedProjectRoots": [str(folder / name) for name in TREES] if trusted else []}
+    roots = [str(root), *(str(folder / place / name) for name in TREES[1:])]
+    config["security"] = {"trustedProjectRoots": roots if trusted else []}
     config["pool"] = {"shareWorktrees": True}
     async with (
         real_service(folder, config) as shared,
         real_service(folder, config, Limits(share_worktrees=False)) as alone,
     ):
-        yield Trees(shared.service, alone.service, folder)
+        yield Trees(shared.service, alone.service, folder, place)
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -218,17 +232,17 @@ async def live(ground: Trees, project: Project, steps: int, seed: int) -> None:
         await ground.same(tree, [_diagnostics(name) for name in names])
     for steps_done in range(steps):
         tree, name = chosen.choice(TREES), chosen.choice(list(project.variants))
-        path, text = ground.folder / tree / name, chosen.choice(project.variants[name])
+        path, text = ground.path(tree) / name, chosen.choice(project.variants[name])
         if text is None:
             path.unlink(missing_ok=True)
         else:
             path.write_text(text)
-        there = [one for one in names if (ground.folder / tree / one).exists()]
+        there = [one for one in names if (ground.path(tree) / one).exists()]
         asked = [_diagnostics(one) for one in there]
         place = chosen.choice(project.places)
         if (
             chosen.random() < steps_done / steps
-            and (ground.folder / tree / str(place.file_path)).read_text() == project.files[str(place.file_path)]
+            and (ground.path(tree) / str(place.file_path)).read_text() == project.files[str(place.file_path)]
         ):
             asked.append(place)
         await ground.same(tree, asked)
@@ -241,17 +255,19 @@ async def live(ground: Trees, project: Project, steps: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "project", "steps", "trusted"),
+    ("server", "project", "steps", "trusted", "place"),
     [
-        ("ty", PYTHON, 12, True),
-        ("ty", PYTHON, 4, False),
-        ("basedpyright", PYTHON, 4, True),
-        ("typescript", TYPESCRIPT, 6, True),
+        ("ty", PYTHON, 12, True, BESIDE),
+        ("ty", PYTHON, 4, False, BESIDE),
+        ("ty", PYTHON, 6, True, INSIDE),
+        ("basedpyright", PYTHON, 4, True, BESIDE),
+        ("typescript", TYPESCRIPT, 6, True, BESIDE),
+        ("typescript", TYPESCRIPT, 6, True, INSIDE),
     ],
-    ids=["ty", "ty confined", "basedpyright", "typescript"],
+    ids=["ty", "ty confined", "ty inside", "basedpyright", "typescript", "typescript inside"],
 )
 async def test_three_worktrees_at_one_server_are_answered_as_by_their_own(
-    server: str, project: Project, steps: int, trusted: bool, tmp_path: Path
+    server: str, project: Project, steps: int, trusted: bool, place: str, tmp_path: Path
 ) -> None:
-    async with trees(tmp_path, server, project.files, trusted=trusted) as ground:
+    async with trees(tmp_path, server, project.files, trusted=trusted, place=place) as ground:
         await live(ground, project, steps, 1)

@@ -54,6 +54,13 @@ def told(tree: WatchedTree) -> list[str]:
     return [f"{found.change.name.lower()} {os.path.basename(found.path)}" for found in tree.take()]
 
 
+def test_another_worktree_inside_is_not_entered(tmp_path: Path, sentry: FakeSentry) -> None:
+    for name, pointer in (("tree", "gitdir: /r/.git/worktrees/tree\n"), ("module", "gitdir: ../.git/modules/m\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".git").write_text(pointer)
+    assert covering(tmp_path, sentry).folders() == (absolute(tmp_path), absolute(tmp_path / "module"))
+
+
 def test_a_folder_whose_watch_the_system_ends_is_watched_again_and_compared(tmp_path: Path, sentry: FakeSentry) -> None:
     (tmp_path / "mount").mkdir()
     tree = covering(tmp_path, sentry)

@@ -1,8 +1,9 @@
 """A folder of our own that shows one worktree after the other: what a server reads that several worktrees share.
 
 It has the files of the worktree whose turn it is, ignored ones too, because sources import generated code; folders of
-dependencies are links. To go on to another worktree writes the files in which the two differ, and nothing else. What
-cannot be shown so that every path still means the same is not shown at all: `Unshareable`.
+dependencies are links, and other worktrees inside of it are left out. To go on to another worktree writes the files in
+which the two differ, and nothing else. What cannot be shown so that every path still means the same is not shown at
+all: `Unshareable`.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import DEPENDENCY_FOLDERS, below, is_inside
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system import calls
-from pilotfish.system.ownership import make_private_folders
+from pilotfish.system.ownership import is_linked_worktree, is_of_linked_worktree, make_private_folders
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import REPOSITORIES
 
@@ -94,9 +95,12 @@ class Tree:
                 for entry in entries:
                     if entry.name in NOT_SHOWN:
                         continue
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if is_folder and is_linked_worktree(entry.path):
+                        continue
                     name = intern(os.path.join(folder, entry.name))
                     yield name, entry
-                    if entry.is_dir(follow_symlinks=False) and entry.name not in DEPENDENCY_FOLDERS:
+                    if is_folder and entry.name not in DEPENDENCY_FOLDERS:
                         left.append(name)
 
     def _link_or_folder(self, entry: "os.DirEntry[str]") -> bytes | None:
@@ -149,7 +153,7 @@ class Mirror:
         """These have changed in the worktree that is shown. What cannot be followed, the next turn says."""
         for path in paths:
             segments = below(path, tree.top) or ()
-            if not DEPENDENCY_FOLDERS.union(NOT_SHOWN).isdisjoint(segments):
+            if not DEPENDENCY_FOLDERS.union(NOT_SHOWN).isdisjoint(segments) or is_of_linked_worktree(path, tree.top):
                 continue
             for length in range(1, len(segments) + 1):
                 name = "/".join(segments[:length])

@@ -24,10 +24,14 @@ from pilotfish.system.ports import Launch
 from pilotfish.system.real_path import real_path
 
 FOUND_ABOVE = frozenset({
-    ".editorconfig", ".gitignore", ".ignore", ".venv", "jsconfig.json", "node_modules", "package.json",
-    "pyproject.toml", "pyrightconfig.json", "tsconfig.json", "ty.toml", "venv",
+    ".editorconfig", ".gitignore", ".ignore", "jsconfig.json", "node_modules", "package.json", "pyproject.toml",
+    "pyrightconfig.json", "tsconfig.json", "ty.toml",
 })  # fmt: skip
-"""What servers look for in the folders above their root, which are others in a folder of ours."""
+"""What servers look for in the folders above their root, which are others in a folder of ours. The same in the worktree
+itself is found first: so it is in one that lies inside of another."""
+
+MAX_ABOVE = 256 * 1024
+"""Of a file that is compared with another one."""
 
 MAX_PATHS_FILE = 64 * 1024
 """Of a file of an environment that adds folders to its search path."""
@@ -63,13 +67,16 @@ def share_of(started: Started, state: str) -> Share | None:
         return None
     top, repository = found
     above = ancestors(os.path.dirname(top))
-    if any(name in FOUND_ABOVE for folder in above for name in DiskTree().names(folder)):
+    found_above = {os.path.join(one, name) for one in above for name in FOUND_ABOVE.intersection(DiskTree().names(one))}
+    if not all(_is_same(path, os.path.join(top, os.path.basename(path))) for path in found_above):
         return None
     if any(_leads_elsewhere(folder, started.spec.inputs.environment) for folder in started.packages):
         return None
     program = real_path(launch.argv[0])
-    names = {f"${{top}}{path[len(top) :]}" if is_inside(path, top) else path: path for path in inputs.digests()}
-    read = [(name, inputs.digests()[names[name]]) for name in sorted(names)]
+    digests = inputs.digests()
+    inside = {path[len(top) :]: digest for path, digest in digests.items() if is_inside(path, top)}
+    outside = {path: digest for path, digest in digests.items() if digest and not is_inside(path, top)}
+    read = [sorted(inside.items()), sorted((path, outside[path]) for path in outside.keys() - found_above)]
     confined = encode(launch.confinement).decode() if launch.confinement is not None else ""
     environment = sorted(launch.environment.items())
     said = encode([os.path.relpath(started.root, top), list(launch.argv), environment, started.options, read, confined])
@@ -79,6 +86,11 @@ def share_of(started: Started, state: str) -> Share | None:
     folder = AbsPath(os.path.join(state, "worktrees", f"{group}-{os.getpid()}"))
     # Servers spell other paths in more than one way.
     return Share(group, top, folder) if re.fullmatch(r"[\w/.-]+", folder, re.ASCII) else None
+
+
+def _is_same(path: str, other: str) -> bool:
+    text = DiskTree().read(path, MAX_ABOVE)
+    return (text is not None and text == DiskTree().read(other, MAX_ABOVE)) or real_path(path) == real_path(other)
 
 
 def _leads_elsewhere(packages: AbsPath, environment: Environment | None) -> bool:

@@ -25,12 +25,12 @@ from msgspec import Struct, field
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch, may_match
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.on_demand import reread
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.system.clock import current_time
+from pilotfish.system.ownership import is_in_worktree
 from pilotfish.system.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 
@@ -164,7 +164,7 @@ class DiskChanges:
 
     def covers(self, folder: AbsPath) -> bool:
         """The same of a folder that may lie below the root of a server."""
-        return any(is_inside(folder, root) and self.follows(root) for root in self._roots)
+        return any(is_in_worktree(folder, root) and self.follows(root) for root in self._roots)
 
     async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
         root = self._roots.get(session.root)

@@ -5,12 +5,16 @@ import stat
 import sys
 from functools import cache
 
-from pilotfish.paths import is_inside, top_folder
+from pilotfish.paths import ancestors, is_inside, top_folder
 from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
+from pilotfish.system.regular_files import read_regular
 
 KEPT = ("PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMROOT", "USERPROFILE")
 """Where Windows lets only administrators write, or only the user."""
+
+MAX_POINTER = 8 * 1024
+"""Of a `.git` that is a file."""
 
 
 def is_foreign(status: os.stat_result) -> bool:
@@ -98,6 +102,21 @@ def top_of(folder: str) -> str:
             return candidate
         candidate = os.path.dirname(candidate)
     return folder
+
+
+def is_linked_worktree(folder: str) -> bool:
+    """Whether another worktree of a repository begins here, which `git worktree` has made; a submodule is none."""
+    return b"/worktrees/" in (read_regular(os.path.join(folder, ".git"), MAX_POINTER) or b"")
+
+
+def is_of_linked_worktree(path: str, folder: str) -> bool:
+    """Whether what is below a folder belongs to another worktree, which begins in between."""
+    return any(map(is_linked_worktree, ancestors(path, folder)[:-1]))
+
+
+def is_in_worktree(path: str, folder: str) -> bool:
+    """Whether something is below a folder, and in the same worktree."""
+    return is_inside(path, folder) and not is_of_linked_worktree(path, folder)
 
 
 def _is_own_repository(folder: str) -> bool:

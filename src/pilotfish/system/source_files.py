@@ -1,5 +1,5 @@
 """The files below a folder. Left out, and reported where a caller wants to know: what git ignores, dependencies, hidden
-folders, links, and what cannot be listed."""
+folders, other worktrees, links, and what cannot be listed."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import DEPENDENCY_FOLDERS
+from pilotfish.system.ownership import is_linked_worktree
 from pilotfish.system.watching.ignoring import IgnoreRules, is_ignored, read_rules, rules_above
 
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".svn"})
@@ -18,7 +19,7 @@ class Skipped(Struct):
     """What a walk left out."""
 
     ignored: list[AbsPath] = field(default_factory=list[AbsPath])
-    """Folders: ignored by git, hidden, or of dependencies."""
+    """Folders: ignored by git, hidden, other worktrees, or of dependencies."""
     links: list[AbsPath] = field(default_factory=list[AbsPath])
     special: list[AbsPath] = field(default_factory=list[AbsPath])
     """Pipes, sockets, devices."""
@@ -54,10 +55,14 @@ def _entries(
         return
     for entry in entries:
         path, is_folder = AbsPath(entry.path), entry.is_dir(follow_symlinks=False)
-        if (is_folder and (entry.name.startswith(".") or entry.name in DEPENDENCY_FOLDERS)) or is_ignored(path, rules):
+        if (is_folder and _is_left_out(entry)) or is_ignored(path, rules):
             if is_folder and entry.name not in REPOSITORIES:
                 skipped.ignored.append(path)
         elif is_folder or entry.is_file(follow_symlinks=False):
             yield entry, rules
         else:
             (skipped.links if entry.is_symlink() else skipped.special).append(path)
+
+
+def _is_left_out(folder: "os.DirEntry[str]") -> bool:
+    return folder.name.startswith(".") or folder.name in DEPENDENCY_FOLDERS or is_linked_worktree(folder.path)

@@ -20,7 +20,7 @@ from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended
 from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.paths import is_inside, is_installed
+from pilotfish.paths import is_installed
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.kept import KeptConversations
@@ -66,6 +66,7 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.git_state import GitMove, git_state
+from pilotfish.system.ownership import is_in_worktree
 
 MAX_CONVERSATIONS = 256
 """As many as there are client sessions."""
@@ -138,7 +139,7 @@ class Conversations:
         records = self._all()
         for found in changes:
             for record in records if not found.is_alias and not is_installed(found.path) else ():
-                if record.written.takes(found.path) and is_inside(found.path, record.client.root):
+                if record.written.takes(found.path) and is_in_worktree(found.path, record.client.root):
                     seen = self._states.latest_text(found.path)
                     record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 

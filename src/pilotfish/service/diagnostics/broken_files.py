@@ -34,6 +34,7 @@ from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
+from pilotfish.system.ownership import is_of_linked_worktree
 
 FIRST_PART = 8
 """Files that are checked before the first are compared with their state before the edit."""
@@ -312,6 +313,9 @@ class ProjectCheck:
         found = list[AbsPath]()
         for path, (server, push) in self._runner.spoken_of(root).items():
             known = self._states.last_listed(path)
+            if is_of_linked_worktree(path, root):
+                # Whoever works there is told.
+                continue
             if known is None or said(map(words_of, push.items)) != said_of(known, server):
                 found.append(path)
         return found

@@ -39,6 +39,7 @@ from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
+from pilotfish.system.ownership import is_of_linked_worktree
 
 TRIES = 3
 """An answer during which something was sent may be of two states."""
@@ -108,7 +109,9 @@ class ProjectReports:
             is_late, world, given_at = self._is_late(account, edited), self._states.world, account.at
             found = await self._ask(session, target, account, edited, deadline)
             if found is not None:
-                account.owed = {**found.files, **account.owed}
+                # Of another worktree that it has read as well, whoever works there is told.
+                mine = {path: one for path, one in found.files.items() if not is_of_linked_worktree(path, target.root)}
+                account.owed = {**mine, **account.owed}
             account.owed = {path: self._comparable(account, path, edited) for path in account.owed}
             if account.at != given_at:
                 account.world = world

@@ -15,7 +15,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import DEPENDENCY_FOLDERS, ancestors
 from pilotfish.protocol.globs import BadGlob, Glob, lsp_glob, path_below
 from pilotfish.protocol.watching import ALL_KINDS, WatchRegistration, asks_for, may_match, roots_to_watch
-from pilotfish.system.ownership import top_of
+from pilotfish.system.ownership import is_linked_worktree, top_of
 from pilotfish.system.ports import Interest
 from pilotfish.system.regular_files import read_regular
 
@@ -130,7 +130,8 @@ class Rules(Struct, frozen=True):
 
     def below(self, folder: AbsPath) -> "Rules | None":
         """What holds in `folder`, one level down, but for its own `.gitignore`; None when it is not to be entered."""
-        if TOOLS.search(folder):
+        if TOOLS.search(folder) or is_linked_worktree(folder):
+            # Whoever works in another worktree has it watched.
             return None
         ignored = is_ignored(folder, self.ignores)
         if os.path.basename(folder) in ALWAYS or (ignored and _holds_dependencies(folder)):

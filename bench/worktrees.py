@@ -63,8 +63,8 @@ PYTHON = Language(
     "from source.m{before} import f{before}_0\n\n\n",
     'def f{number}_{one}(value: int, other: str = "") -> {type}:\n    """{words}"""\n    return {value}\n\n\n',
     "used: int = {call}\n",
-    ("int", "str", "bytes"),
-    ("value + len(other)", "str(value) + other", "bytes(value) + other.encode()"),
+    ("int", "str", "float"),
+    ("value + len(other)", "str(value) + other", "value / 2 + len(other)"),
 )
 TYPESCRIPT = Language(
     ".ts",
@@ -143,7 +143,7 @@ class Agent:
             is_broken = edit % 2 == 0
             edited = number * ROW + EDITED
             path = tree / "source" / f"m{edited}{self.language.suffix}"
-            # Another error than the last one, of which the agent may not have heard that it is gone.
+            # Another kind of error than the last one: of that, the agent may not have heard that it is gone.
             path.write_text(module(self.language, edited, edit // 2 % 2 + 1 if is_broken else 0))
             event = {"files": [str(path)], "kind": "edit", "session": tree.name, "cwd": str(tree)}
             told, took, error = hook(setting, "plain", event, DEADLINE_MS)

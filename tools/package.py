@@ -4,10 +4,10 @@ Without an address, the wheel, the source archive and `pilotfish.pyz` for this s
 from a clone.
 
 A wheel and a source archive for PyPI, whose README has absolute links and pictures; `pilotfish.pyz` and `pilotfish.exe`
-(`tools/bundle.py`); npm packages of the program and of the plugins of Pi and OpenCode; the recipes of package managers,
-hashes and provenance (`tools/recipes.py`). It sends nothing anywhere. The address of the repository is that of who
-publishes it: the release workflow knows its own, and this project names none. `.claude-plugin/marketplace.json` is read
-by Claude Code from the repository itself.
+(`tools/bundle.py`); npm packages of the program and of the plugins of Pi and OpenCode; the extension of Gemini CLI; the
+recipes of package managers, hashes and provenance (`tools/recipes.py`). It sends nothing anywhere. The address of the
+repository is that of who publishes it: the release workflow knows its own, and this project names none. The plugins of
+Claude Code and Codex are read from the repository itself (`.claude-plugin`, `.agents`).
 """
 
 import argparse
@@ -39,6 +39,9 @@ PLUGINS = {
     "opencode": ("OpenCode", {"keywords": ["opencode-plugin"], "exports": {".": "./pilotfish.ts"}}),
 }
 """What tells a host that a package is for it."""
+EXTENSION = CLONE / "src" / "pilotfish" / "hosts" / "plugins" / "gemini"
+SYSTEMS = ("darwin", "linux")
+"""Those of the extension's archives, by Gemini CLI's names: it takes the one of its own system from a release."""
 
 
 def main(arguments: list[str]) -> None:
@@ -58,6 +61,8 @@ def main(arguments: list[str]) -> None:
             build_launcher(Path(folder) / "npm", repository, out)
             for host in PLUGINS:
                 build_npm(host, Path(folder) / host, repository, out)
+            for system in SYSTEMS:
+                shutil.make_archive(str(out / f"{system}.pilotfish"), "zip", EXTENSION)
             recipes.write(out, repository, VERSION)
             recipes.seal(out, repository, VERSION)
     for made in sorted(path for path in out.rglob("*") if path.is_file()):
@@ -128,7 +133,7 @@ def build_npm(host: str, folder: Path, repository: str, out: Path) -> None:
     manifest = {
         "name": f"pilotfish-{host}",
         "version": VERSION,
-        "description": f"Pilotfish in {title}: after every edit, the errors it caused. Needs pilotfish on the PATH.",
+        "description": f"Pilotfish in {title}: after every edit, the errors it caused. Needs pilotfish or uv.",
         "license": "MIT",
         "type": "module",
         "files": ["pilotfish.ts"],

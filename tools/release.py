@@ -17,11 +17,16 @@ import recipes
 
 CLONE = Path(__file__).resolve().parent.parent
 VERSION = Path("src", "pilotfish", "version.py")
+MANIFESTS = (
+    ("claude-code", ".claude-plugin", "plugin.json"),
+    ("codex", ".codex-plugin", "plugin.json"),
+    ("gemini", "gemini-extension.json"),
+)
 ALSO = (
     Path("npm", "llxprt", "package.json"),
     Path("npm", "pilotfish", "package.json"),
     Path("packaging", "devcontainer", "src", "pilotfish", "devcontainer-feature.json"),
-    Path("src", "pilotfish", "hosts", "plugins", "claude-code", ".claude-plugin", "plugin.json"),
+    *(Path("src", "pilotfish", "hosts", "plugins", *name) for name in MANIFESTS),
 )
 """Where the version stands as well."""
 CLIENT = Path("npm", "llxprt")

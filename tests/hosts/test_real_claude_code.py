@@ -1,7 +1,6 @@
 """Claude Code: every way to wire it, several edits at once, an edit that fails, and the command for people."""
 
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pilotfish
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import AGENTS, BROKEN, ERROR, MENDED, claude_code
 from support.hosts.model_server import Call, ModelServer, Say
+from support.hosts.programs import put_on_the_path
 from support.hosts.real import Agent, left_by_host, run
 from support.hosts.real import pilotfish as run_pilotfish
 from support.hosts.told import hears_once
@@ -27,13 +27,6 @@ def with_options(*options: str, prompt: str | None = None) -> Agent:
         return [program, *options, *usual, prompt or said]
 
     return replace(CLAUDE, command=command)
-
-
-def put_on_the_path(home: DaemonHome) -> None:
-    """`pilotfish` as a program that is no link, so that no server of the gate's environment is found beside it."""
-    program = Path(home.environment["PATH"].partition(":")[0]) / "pilotfish"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pilotfish "$@"\n')
-    program.chmod(0o755)
 
 
 @pytest.mark.proves("HOOK-1", "HOOK-3")

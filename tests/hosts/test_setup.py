@@ -201,16 +201,40 @@ def test_claude_code_gets_its_hooks_its_tools_and_its_command(user: User) -> Non
     assert "$" not in command
 
 
-def test_the_plugin_of_claude_code_says_what_setup_writes(user: User) -> None:
-    assert run(["setup", "claude-code"]) == 0
-    written = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
-    folder = Path(pilotfish.__file__).parent / "hosts" / "plugins" / "claude-code"
-    packaged = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
-    for hooks in (written, packaged):
-        for groups in hooks.values():
-            groups[0]["hooks"][0]["command"] = ""
+PLUGINS = Path(pilotfish.__file__).parent / "hosts" / "plugins"
+BY_UV = "exec uvx --no-config --python '>=3.11' --from 'pilotfish[mcp]'"
+
+
+def started(words: str) -> str:
+    """What a plugin runs: the program on the `PATH`, else what uv brings, whatever the project's settings say."""
+    return f"command -v pilotfish >/dev/null && exec pilotfish {words}; {BY_UV} pilotfish {words}"
+
+
+@pytest.mark.parametrize(
+    ("host", "wired", "hooks", "manifest"),
+    [
+        ("claude-code", ".claude/settings.json", "hooks/hooks.json", ".claude-plugin/plugin.json"),
+        ("codex", ".codex/hooks.json", ".codex-plugin/plugin.json", ".codex-plugin/plugin.json"),
+        ("gemini", ".gemini/settings.json", "hooks/hooks.json", "gemini-extension.json"),
+    ],
+)
+def test_the_plugin_of_a_host_says_what_setup_writes(
+    host: str, wired: str, hooks: str, manifest: str, user: User
+) -> None:
+    assert run(["setup", host]) == 0
+    written = json.loads((user.home / wired).read_text())["hooks"]
+    packaged = json.loads((PLUGINS / host / hooks).read_text())["hooks"]
+    packaged = packaged.get("hooks", packaged)
+    for groups in written.values():
+        for hook in (hook for group in groups for hook in group["hooks"]):
+            words = hook["command"].rpartition("hook.py")[2].strip("' ")
+            hook["command"] = started(f"hook {words}")
     assert packaged == written
-    assert json.loads((folder / ".claude-plugin" / "plugin.json").read_text())["mcpServers"]["pilotfish"]
+    server = json.loads((PLUGINS / host / manifest).read_text())["mcpServers"]["pilotfish"]
+    assert (server["command"], server["args"]) == ("sh", ["-c", started("mcp")])
+    if host == "codex":
+        table = tomllib.loads((user.home / ".codex" / "config.toml").read_text())["mcp_servers"]["pilotfish"]
+        assert server["env_vars"] == table["env_vars"]
 
 
 def test_codex_passes_on_what_the_mcp_server_and_language_servers_need_to_know(user: User) -> None:

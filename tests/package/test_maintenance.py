@@ -88,6 +88,8 @@ VERSIONED = (
     "npm/pilotfish/package.json",
     "packaging/devcontainer/src/pilotfish/devcontainer-feature.json",
     "src/pilotfish/hosts/plugins/claude-code/.claude-plugin/plugin.json",
+    "src/pilotfish/hosts/plugins/codex/.codex-plugin/plugin.json",
+    "src/pilotfish/hosts/plugins/gemini/gemini-extension.json",
 )
 
 

@@ -1,4 +1,4 @@
-"""What `tools/package.py` publishes, and the marketplace that Claude Code reads from the repository."""
+"""What `tools/package.py` publishes, and the marketplaces that Claude Code and Codex read from the repository."""
 
 import json
 import re
@@ -68,8 +68,24 @@ def test_the_workflow_tries_every_python_on_every_system() -> None:
         assert tried == dict.fromkeys(("ubuntu-latest", "macos-latest", "macos-15-intel", "windows-latest"), pythons)
 
 
-def test_the_marketplace_names_the_plugin_that_is_there() -> None:
-    marketplace = json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())
-    (plugin,) = marketplace["plugins"]
-    manifest = REPOSITORY / plugin["source"] / ".claude-plugin" / "plugin.json"
-    assert json.loads(manifest.read_text())["name"] == plugin["name"]
+@pytest.mark.parametrize(
+    ("marketplace", "manifest"),
+    [
+        (".claude-plugin/marketplace.json", ".claude-plugin/plugin.json"),
+        (".agents/plugins/marketplace.json", ".codex-plugin/plugin.json"),
+    ],
+)
+def test_a_marketplace_names_the_plugin_that_is_there(marketplace: str, manifest: str) -> None:
+    (plugin,) = json.loads((REPOSITORY / marketplace).read_text())["plugins"]
+    source = plugin["source"] if isinstance(plugin["source"], str) else plugin["source"]["path"]
+    assert json.loads((REPOSITORY / source / manifest).read_text())["name"] == plugin["name"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["darwin", "linux"])
+def test_the_extension_of_gemini_has_its_manifest_at_the_top(system: str, dist: Path) -> None:
+    with zipfile.ZipFile(dist / f"{system}.pilotfish.zip") as archive:
+        assert {name for name in archive.namelist() if not name.endswith("/")} == {
+            "gemini-extension.json",
+            "hooks/hooks.json",
+        }

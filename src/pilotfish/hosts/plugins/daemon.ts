@@ -328,9 +328,13 @@ function packed(): string {
 	return Buffer.from(entries.join("\0")).toString("hex");
 }
 
+/** What starts pilotfish where no `setup` has said it: the one on the PATH, else uv brings it. */
+const BY_UV = "exec uvx --no-config --python '>=3.11' --from 'pilotfish[mcp]' pilotfish";
+const FOUND = ["sh", "-c", `command -v pilotfish >/dev/null && exec pilotfish "$@"; ${BY_UV} "$@"`, "pilotfish"];
+
 /** What `pilotfish setup` wrote beside this file. */
 function settingsOf(): Settings {
-	const settings = { command: ["pilotfish"], waitMs: EDIT_MS };
+	const settings = { command: process.platform === "win32" ? ["pilotfish"] : FOUND, waitMs: EDIT_MS };
 	try {
 		return { ...settings, ...JSON.parse(readFileSync(new URL("pilotfish.json", import.meta.url), "utf8")) };
 	} catch {
@@ -387,7 +391,8 @@ function started(command: string[], environment: NodeJS.ProcessEnv): Promise<voi
 		});
 		child.once("exit", (code) => {
 			clearTimeout(timer);
-			const said = `the daemon did not start; to see why, run: ${command.join(" ")} daemon start`;
+			const shown = command === FOUND ? "pilotfish" : command.join(" ");
+			const said = `the daemon did not start; to see why, run: ${shown} daemon start`;
 			if (code === 0) resolve();
 			else reject(new Failed(said, "server_start_failed"));
 		});

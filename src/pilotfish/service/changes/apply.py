@@ -159,7 +159,7 @@ class ChangeRunner:
                 searched = await self._questions.load(session, candidate, job.workspace, job.question, subject, held)
                 asked = await self._questions.request_context(session, request, job.question, subject)
                 answer = await session.request(request.method, request.build(asked), about=subject.path)
-            plan = EditPlan(()) if is_null(answer) else plan_of(session.server, answer)
+            plan = EditPlan(()) if is_null(answer) else plan_of(session, answer)
             if caveat := searched.caveat(session.server, changed_files(plan), job.workspace.root):
                 caveats[session.server] = caveat
             return ProposedEdit(plan)

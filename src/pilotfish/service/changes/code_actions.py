@@ -97,7 +97,7 @@ class CodeActions:
                 Code.PROTOCOL_ERROR, f"{session.server} sent a malformed list of actions: {malformed}"
             ) from malformed
         step = await _resolve(session, subject, named.among(found))
-        plan = EditPlan(()) if step.edit is None else plan_of(session.server, step.edit)
+        plan = EditPlan(()) if step.edit is None else plan_of(session, step.edit)
         step = _allowed(step, plan, candidate, job.workspace)
         return ProposedEdit(plan, step.command, () if step.warning is None else (step.warning,))
 

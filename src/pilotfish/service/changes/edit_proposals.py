@@ -17,7 +17,7 @@ from pilotfish.errors import Code, Failure, Refused, ServerFailed
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.codec import Malformed
-from pilotfish.protocol.edits import EditPlan, TextChange, edit_plan
+from pilotfish.protocol.edits import EditOperation, EditPlan, TextChange, edit_plan
 from pilotfish.protocol.wire import WireCommand
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.notify_servers import Moved
@@ -26,6 +26,7 @@ from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
+from pilotfish.system.ownership import is_of_linked_worktree
 from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
 
@@ -190,12 +191,19 @@ class EditProposals:
         return True
 
 
-def plan_of(server: str, answer: Raw) -> EditPlan:
-    """Read a server's workspace edit; raises `ServerFailed` when it is malformed."""
+def plan_of(session: Session, answer: Raw) -> EditPlan:
+    """Read a server's workspace edit, but for other worktrees that it knows; raises `ServerFailed` when malformed."""
     try:
-        return edit_plan(answer)
+        plan = edit_plan(answer)
     except Malformed as malformed:
-        raise ServerFailed(Code.PROTOCOL_ERROR, f"{server} sent a malformed edit: {malformed}") from malformed
+        message = f"{session.server} sent a malformed edit: {malformed}"
+        raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
+    return EditPlan(tuple(one for one in plan.operations if not _is_elsewhere(one, session.root)))
+
+
+def _is_elsewhere(operation: EditOperation, root: AbsPath) -> bool:
+    path = operation.resource.path if isinstance(operation, TextChange) else None
+    return path is not None and is_of_linked_worktree(path, root)
 
 
 def with_component(base: EditProposal, there: Sequence[EditProposal], imported: str, new: str) -> EditProposal | None:

@@ -117,7 +117,7 @@ class FileMoves:
                 self._proposals.expect(session, FileToSend(moved.old, candidate.language_id, source.text))
             files = [FileRename(uri_of(moved.old), uri_of(moved.new))]
             answer = await session.request(WILL_RENAME, {"files": files})
-            return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
+            return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session, answer))
 
         return await self._proposals.collect(job, tuple(candidates.values()), ask)
 

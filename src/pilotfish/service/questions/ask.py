@@ -54,6 +54,7 @@ from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
+from pilotfish.system.ownership import is_of_linked_worktree
 from pilotfish.system.tasks import side_by_side
 
 INDEXING_SHARE = 0.7
@@ -214,7 +215,7 @@ class QuestionRunner:
                 caveat = f"{session.server}: {ledger.behind}"
             self._ledgers.close_unused(session)
         try:
-            reading = _merged([request.read(answer, asked) for answer, asked in answers])
+            reading = _of_worktree(session.root, _merged([request.read(answer, asked) for answer, asked in answers]))
         except Malformed as malformed:
             message = f"{session.server} sent a malformed answer: {malformed}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
@@ -440,6 +441,14 @@ def _merged(readings: Sequence[Reading[ServerResult]]) -> Reading[ServerResult]:
         if one not in found:
             found.append(one)
     return Reading(tuple(found), sum(reading.skipped for reading in readings))
+
+
+def _of_worktree(root: AbsPath, reading: Reading[ServerResult]) -> Reading[ServerResult]:
+    """Without what is in other worktrees inside of the root of a server, which has read these, too."""
+    paths = {spot.path for one in reading.found for spot in one.spots if spot.path is not None}
+    others = {path for path in paths if is_of_linked_worktree(path, root)}
+    found = (one for one in reading.found if others.isdisjoint(spot.path for spot in one.spots))
+    return replace(reading, found=tuple(found)) if others else reading
 
 
 def _judged(reply: Reply, answered: Sequence[Reply], question: Question, workspace: Workspace) -> str | None:

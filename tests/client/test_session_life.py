@@ -47,6 +47,27 @@ async def test_initialize_comes_first_then_initialized_once_then_the_settings() 
         assert session.info.name == "scripted"
 
 
+@pytest.mark.proves("DIAG-2")
+@pytest.mark.parametrize("asks", [True, False], ids=["asks", "never asks"])
+async def test_a_server_that_needs_its_settings_first_is_given_no_document_before(*, asks: bool) -> None:
+    """Of two scripts that were opened at once, bash-language-server 5.8 checked the last one, and never the other."""
+
+    told: list[list[Any]] = []
+
+    def asking(script: Script) -> None:
+        script.capabilities = {"textDocumentSync": 1}
+        script.on("textDocument/didOpen", lambda _: told.append([*script.answers.values()]))
+        if asks:
+            script.on(
+                "initialized", lambda _: script.ask("workspace/configuration", {"items": [{"section": "a"}]}) and None
+            )
+
+    async with session_on(asking, settings_first=True, settings={"a": {"b": 1}}) as (session, server):
+        session.sync(FILE, "x", "text")
+        await server.until("textDocument/didOpen")
+        assert told == [[[{"b": 1}]] if asks else []]
+
+
 @pytest.mark.proves("C29", "C30", "C31")
 async def test_the_initialize_request_names_us_and_one_root_in_three_agreeing_ways() -> None:
     async with session_on(plain, initialization={"x": [1]}) as (_, server):

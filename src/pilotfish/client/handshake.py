@@ -50,6 +50,8 @@ class SessionOptions(Struct, frozen=True):
     """It looks at the files that its open documents depend on only after a `didSave`."""
     asked_after_text: str | None = None
     """A request about a document: before it, answers about other files may still be of the old text of that one."""
+    settings_first: bool = False
+    """It takes in no document before it has been told its settings, for which it asks."""
     cancels_on_change: bool = False
     """It answers that a question was cancelled when it means that a document changed meanwhile."""
     loaded_by: str | None = None

@@ -53,6 +53,8 @@ class Inbox(Struct):
     messages: deque[str]
     """The last log lines."""
     now: Callable[[], float]
+    has_settings: bool = False
+    """Whether it has asked for its settings."""
     logged: int = 0
     """How many log lines have come."""
     edit_sink: EditSink | None = None
@@ -104,6 +106,7 @@ def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
 
 def _configuration(inbox: Inbox, params: Raw) -> object:
     items = decode(params, ConfigurationParams).items
+    inbox.has_settings = True
     return [section_of(inbox.settings, item) for item in items]
 
 
@@ -188,6 +191,6 @@ NOTIFICATIONS: dict[str, Callable[[Inbox, Raw], None]] = {
 
 CHANGING = frozenset({
     "$/progress", "client/registerCapability", "client/unregisterCapability", "experimental/serverStatus",
-    "workspace/diagnostic/refresh",
+    "workspace/configuration", "workspace/diagnostic/refresh",
 })  # fmt: skip
 """Messages after which another thing may be known than before."""

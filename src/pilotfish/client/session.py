@@ -58,6 +58,9 @@ T = TypeVar("T")
 MAX_RELAYED = 256
 """Questions of a server for another one that wait for an answer; of any more the answer is nothing, at once."""
 
+SETTINGS_SECONDS = 5.0
+"""For a server to ask for its settings, which it does right after it was initialized."""
+
 OLD_RESULT = "old"
 """No server gives its results this id."""
 
@@ -217,6 +220,10 @@ class Session:
         for method in self._options.announcements:
             self._connection.notify(method, {})
         self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
+        if self._options.settings_first:
+            with anyio.move_on_after(SETTINGS_SECONDS):
+                while not self._inbox.has_settings:
+                    await self.changed.wait()
         logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
 
     async def stop(self) -> None:

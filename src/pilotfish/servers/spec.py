@@ -180,6 +180,8 @@ class Freshness(CatalogueTable, frozen=True):
     on_demand: OnDemand | None = field(default=None, name="onDemandCommand")
     did_change_extra: JsonTable = {}
     """Members beside the standard ones of `didChange`, an extension of this server."""
+    settings_first: bool = False
+    """Of the files that are opened before it has asked for its settings, it checks the last one only."""
     cannot_check: Words = ()
     """Messages by which the server says that it does not check: an empty answer after one does not mean clean."""
     remedy: Word | None = None

@@ -168,6 +168,7 @@ class Launches:
             watches_packages=sources_in(self._watched_packages(spec, root, python), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             asked_after_text=spec.freshness.ask_after_text,
+            settings_first=spec.freshness.settings_first,
             cancels_on_change=spec.freshness.cancels_on_change,
             loaded_by=spec.freshness.loaded_by,
             on_demand=spec.freshness.on_demand,

@@ -40,6 +40,20 @@ def test_a_yes_does_all_of_it_up_to_the_first_squiggle(newcomer: ShellUser) -> N
     assert "^^^" in seen, "the squiggle"
 
 
+@pytest.mark.parametrize(("answer", "wired"), [("s", False), ("a", True)], ids=["servers", "agents"])
+def test_servers_and_agents_are_one_question_and_either_can_be_had_alone(
+    answer: str, *, wired: bool, user: ShellUser
+) -> None:
+    user.write("a.py", "x = 1\n")
+    os.makedirs(os.path.join(user.environment["HOME"], ".claude"))
+    user.home.environment["PIP_NO_INDEX"] = "1"
+    seen = user.at_a_terminal(answer=answer)
+    assert "Install basedpyright for this project and wire Claude Code? [Y/n/s/a]" in seen
+    assert seen.count("[Y/n") == 1, "the check at the end asks nothing"
+    assert is_wired(user) == wired
+    assert ("\nbasedpyright: " in seen.replace("\r", "")) != wired, "it cannot be installed here"
+
+
 def test_a_script_says_yes_beforehand_and_without_it_nothing_happens(newcomer: ShellUser) -> None:
     assert newcomer.run().returncode == 0
     assert not is_wired(newcomer)

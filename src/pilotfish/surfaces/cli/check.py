@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pilotfish.surfaces.cli.check_output import CheckOutput
     from pilotfish.system.ports import Interest
 
+WAS_ASKED = "pilotfish.was_asked"
+"""In the context of a command: whether its person was asked already which servers to install."""
+
 
 @click.command()
 @click.argument("paths", metavar="[FILE|DIR]…", nargs=-1, shell_complete=completion.files)
@@ -99,7 +102,8 @@ def _missing_servers(answer: DiagnosticsAnswer) -> list[str]:
 
 def _install(servers: Sequence[str]) -> bool:
     """Offer to install servers to a person at a terminal, who is asked once; whether any was installed."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    was_asked = click.get_current_context().meta.get(WAS_ASKED, False)
+    if was_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     names = list(dict.fromkeys(servers))
     if not click.confirm(f"Install {' and '.join(names)} now?", default=True):

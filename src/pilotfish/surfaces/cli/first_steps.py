@@ -1,4 +1,7 @@
-"""`pilotfish` alone: what the project has, and what it lacks done at once when a person or `--yes` says so."""
+"""`pilotfish` alone: what the project has, and what it lacks done at once when a person or `--yes` says so.
+
+A person is asked once. Whoever wants servers and no wired agents, or the other way round, answers by a letter.
+"""
 
 import os
 import sys
@@ -22,8 +25,21 @@ class Offer(Struct, frozen=True):
     def question(self) -> str:
         parts = [f"install {_listed(self.servers)} for this project"] if self.servers else []
         parts += [f"wire {_listed(self.agents)}"] if self.agents else []
-        sentence = ", ".join(parts)
+        sentence = " and ".join(parts)
         return f"{sentence[:1].upper()}{sentence[1:]}?"
+
+    def ask(self) -> "Offer":
+        """What of it a person wants."""
+        nothing = Offer((), ())
+        if not (self.servers and self.agents):
+            return self if click.confirm(self.question(), default=True) else nothing
+        answers = {"y": self, "n": nothing, "s": Offer(self.servers, ()), "a": Offer((), self.agents)}
+        question = f"{self.question()} [Y/n/s/a] (s: only the servers, a: only the agents)"
+        letters = click.Choice([*answers], case_sensitive=False)
+        return answers[click.prompt(question, default="y", show_default=False, show_choices=False, type=letters)]
+
+    def __bool__(self) -> bool:
+        return bool(self.servers or self.agents)
 
 
 def offered(overview: Overview) -> Offer:
@@ -44,21 +60,23 @@ def begin(context: click.Context, *, yes: bool) -> None:
     """Show the project around the current folder, and do what it lacks when a person or `--yes` says so."""
     overview = overview_of(os.path.abspath(root_of(None)))
     offer = offered(overview)
-    asks = bool(offer.servers or offer.agents) and sys.stdin.isatty() and sys.stdout.isatty()
+    asks = bool(offer) and sys.stdin.isatty() and sys.stdout.isatty()
     lines = list(overview_lines(overview))
     click.echo("\n".join(lines[:-2] if asks or yes else lines))
-    if not yes and not (asks and click.confirm(offer.question(), default=True)):
+    wanted = offer.ask() if asks and not yes else offer
+    if not (yes or (asks and wanted)):
         return
-    for server in offer.servers:
+    for server in wanted.servers:
         _install(context, server)
-    if offer.agents:
+    if wanted.agents:
         from pilotfish.surfaces.cli.setup import setup
 
         with suppress(click.exceptions.Exit):  # it has said what it could not do
             context.invoke(setup, every=True, yes=True)
     if overview.languages:
-        from pilotfish.surfaces.cli.check import check
+        from pilotfish.surfaces.cli.check import WAS_ASKED, check
 
+        context.meta[WAS_ASKED] = True
         context.invoke(check)
 
 

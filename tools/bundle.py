@@ -1,8 +1,9 @@
 """`pilotfish.pyz`, one file for every system of `packaging/channels.toml`, and `pilotfish.exe`, the same for Windows.
 
-It holds our wheel and those that it needs, in the versions of this environment, which are those of the gate. pip takes
-them from where its settings say, so that `PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER` builds from a folder alone. Extension
-modules are in it once per system and Python: it is unpacked when it first runs (`packaging/zipapp/__main__.py`).
+It holds our wheel and those that its parts need, in the versions of this environment, which are those of the gate. pip
+takes them from where its settings say, so that `PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER` builds from a folder alone.
+Extension modules are in it once per system and Python: it is unpacked when it first runs
+(`packaging/zipapp/__main__.py`).
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -31,21 +32,26 @@ MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
 def build(wheel: Path, platforms: Mapping[str, list[str]], pythons: Sequence[str], out: Path, scratch: Path) -> None:
-    """Write both files into `out`."""
-    also = tomllib.loads(CHANNELS.read_text())["also"]
+    """Write `pilotfish.pyz` into `out`."""
+    channels = tomllib.loads(CHANNELS.read_text())
+    also, extras = channels["also"], channels["extras"]
     chosen: dict[str, list[Path]] = {}
     for platform, tags in platforms.items():
         for python in pythons:
             folder = scratch / f"cp{python.replace('.', '')}-{platform}"
-            download([*also, *sorted(needs(PROJECT, platform, python))], tags, python, folder)
+            download([*also, *sorted({*needs(PROJECT, platform, python, extras)})], tags, python, folder)
             chosen[folder.name] = [wheel, *sorted(folder.glob("*.whl"))]
-    archive = packed(chosen)
-    (out / "pilotfish.pyz").write_bytes(SHEBANG + archive)
+    (out / "pilotfish.pyz").write_bytes(SHEBANG + packed(chosen))
     (out / "pilotfish.pyz").chmod(0o755)
+
+
+def build_windows(out: Path) -> None:
+    """Write `pilotfish.exe` into `out`, from the archive that is there."""
+    archive = (out / "pilotfish.pyz").read_bytes().removeprefix(SHEBANG)
     (out / "pilotfish.exe").write_bytes(windows_launcher() + WINDOWS_SHEBANG + archive)
 
 
-def needs(name: str, platform: str, python: str) -> Iterator[str]:
+def needs(name: str, platform: str, python: str, extras: Collection[str] = ()) -> Iterator[str]:
     """All that `name` needs there, each as it is installed here; what only other systems need, as it comes."""
     system, os_name = SYSTEMS[platform.partition("-")[0]]
     there = {
@@ -54,17 +60,17 @@ def needs(name: str, platform: str, python: str) -> Iterator[str]:
         "os_name": os_name,
         "python_version": python,
         "python_full_version": f"{python}.0",
-        "extra": "",
     }
     for one in map(Requirement, metadata.requires(name) or ()):
-        if one.marker is not None and not one.marker.evaluate(there):
+        marker = one.marker
+        if marker is not None and not any(marker.evaluate({**there, "extra": extra}) for extra in ("", *extras)):
             continue
         try:
             yield f"{one.name}=={metadata.version(one.name)}"
         except metadata.PackageNotFoundError:
             yield str(one).partition(";")[0]
         else:
-            yield from needs(one.name, platform, python)
+            yield from needs(one.name, platform, python, one.extras)
 
 
 def download(requirements: Sequence[str], tags: Sequence[str], python: str, folder: Path) -> None:

@@ -58,6 +58,7 @@ def main(arguments: list[str]) -> None:
         build_python(Path(folder) / "clone", repository, out)
         bundle.build(next(out.glob("*.whl")), *targets(only), out, Path(folder) / "wheels")
         if repository:
+            bundle.build_windows(out)
             build_launcher(Path(folder) / "npm", repository, out)
             for host in PLUGINS:
                 build_npm(host, Path(folder) / host, repository, out)

@@ -27,10 +27,13 @@ APT_LOCK_SECONDS = 600
 HOSTS = ROOT / ".tools" / "hosts"
 EXTRAS = {"demo": "python", "check": "dev,servers", "ray": "ray"}
 OLDEST_PYTHON = (3, 11)
+GOALS = ("demo", "quick", "check", "hosts", "ray")
 
 
 def main() -> None:
-    goal = sys.argv[1]
+    goal = "".join(sys.argv[1:])
+    if goal not in GOALS:
+        raise SystemExit(__doc__)
     if sys.version_info < OLDEST_PYTHON:
         raise SystemExit(f"pilotfish needs Python 3.11 or newer; this is {sys.version.split()[0]}")
     python_packages("demo" if goal == "demo" else "check")

@@ -99,24 +99,39 @@ def test_the_proxy_imports_no_service_either() -> None:
 @pytest.mark.parametrize(
     ("origin", "command"),
     [
-        (None, "pip install 'pilotfish[mcp]'"),
-        ({"url": "file:///w/pilotfish.whl", "archive_info": {}}, "pip install '/w/pilotfish.whl[mcp]'"),
-        ({"url": "https://example.org/p.whl", "archive_info": {}}, "pip install 'pilotfish[mcp]'"),
-        ({"url": "file:///my%20clone", "dir_info": {}}, "pip install '/my clone[mcp]'"),
-        ({"url": "file:///clone", "dir_info": {"editable": True}}, "pip install -e '/clone[mcp]'"),
+        (None, "'pilotfish[mcp]'"),
+        ({"url": "file:///w/pilotfish.whl", "archive_info": {}}, "'/w/pilotfish.whl[mcp]'"),
+        ({"url": "https://example.org/p.whl", "archive_info": {}}, "'pilotfish[mcp]'"),
+        ({"url": "file:///my%20clone", "dir_info": {}}, "'/my clone[mcp]'"),
+        ({"url": "file:///clone", "dir_info": {"editable": True}}, "-e '/clone[mcp]'"),
     ],
     ids=["an index", "a file", "another machine", "a folder", "a clone that is worked on"],
 )
 def test_an_extra_comes_from_where_pilotfish_came_from(
     origin: Mapping[str, Any] | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "prefix", "/home/me/.venv")
     about = tmp_path / "pilotfish-0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Name: pilotfish\n")
     if origin is not None:
         (about / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert extra_command("mcp") == command
+    assert extra_command("mcp") == f"/home/me/.venv/bin/pip install {command}"
+
+
+def test_an_extra_is_installed_by_what_installed_pilotfish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    (tmp_path / "bundle").write_text("of pilotfish.pyz, which has no pip")
+    by_uv = "uv tool install --reinstall 'pilotfish[all,ray]'"
+    ways = {
+        "/me/uv/tools/p": by_uv,
+        str(tmp_path): by_uv,
+        "/me/pipx/venvs/p": "pipx install --force 'pilotfish[all,ray]'",
+    }
+    for prefix, command in ways.items():
+        monkeypatch.setattr(sys, "prefix", prefix)
+        assert extra_command("ray") == command
 
 
 def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

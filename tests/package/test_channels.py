@@ -42,6 +42,8 @@ def test_a_clone_without_an_address_makes_the_one_file(tmp_path: Path) -> None:
     assert not done.returncode, done.stdout + done.stderr
     shown = run([sys.executable, tmp_path / "dist" / "pilotfish.pyz", "--version"], tmp_path)
     assert shown.stdout == f"pilotfish {VERSION}\n"
+    kinds = sorted(path.suffix for path in (tmp_path / "dist").iterdir())
+    assert kinds == [".gz", ".pyz", ".whl"], "what is for Windows alone is published with the rest"
 
 
 @pytest.mark.parametrize("name", ["pilotfish.pyz", "pilotfish.exe"])
@@ -53,6 +55,9 @@ def test_one_file_is_the_whole_program(name: str, dist: Path, tmp_path: Path) ->
         done = run([sys.executable, dist / name, *words], home)
         assert (done.returncode, said in done.stdout) == (0, True), done.stderr
     program = home / ".local" / "state" / "pilotfish" / "program"
+    # What `setup` connects agents to, the panel and the live page.
+    done = run([program / "bin" / "python", "-c", "import mcp, textual, starlette, uvicorn"], home)
+    assert not done.returncode, done.stderr
     assert run([program / "bin" / "pilotfish", "--version"], home).stdout == f"pilotfish {VERSION}\n"
     shown = run([sys.executable, dist / name, "setup", "claude-code", "--dry-run"], home).stdout
     assert f"'{program}/bin/python' -I -S '{program}/share/pilotfish/hook.py'" in shown

@@ -28,6 +28,14 @@ def test_a_python_without_what_the_builder_needs_is_told_what_to_do() -> None:
     assert (done.returncode, done.stderr) == (1, f"{sys.executable} has no module packaging: {how}\n")
 
 
+def test_what_sets_up_a_clone_says_what_it_can_do_before_it_does_anything(tmp_path: Path) -> None:
+    for words in ((), ("--help",), ("everything",)):
+        argv = [sys.executable, REPOSITORY / "tools/setup.py", *words]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "`python3 tools/setup.py demo|quick|check|hosts|ray`" in done.stderr
+
+
 @pytest.mark.slow
 def test_what_pypi_shows_has_links_that_work_there(dist: Path) -> None:
     wheel = zipfile.ZipFile(next(dist.glob("*.whl")))

@@ -226,7 +226,7 @@ def missing_helpers(spec: ServerSpec, is_here: Callable[[str], bool]) -> Mapping
 
 
 def extra_command(extra: str) -> str:
-    """How to get one of our own extras: from the folder or file that it was installed from, if any."""
+    """How to get one of our own extras: from the folder or file that we were installed from, if any, by what did it."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -236,8 +236,18 @@ def extra_command(extra: str) -> str:
     origin = msgspec.json.decode(said, type=_Origin) if said else _Origin()
     source = path_of(origin.url) if origin.url.startswith("file:") else None
     flag = "-e " if origin.dir_info.get("editable") else ""
-    wanted = f"{source or 'pilotfish'}[{extra}]"
-    return f"pip install {flag}{shlex.quote(wanted)}"
+    program = own_installer(sys.prefix)
+    # Those that install programs replace what is there: without `all` its other parts would go.
+    extras = extra if program.endswith("pip install") else f"all,{extra}"
+    wanted = f"{source or 'pilotfish'}[{extras}]"
+    return f"{program} {flag}{shlex.quote(wanted)}"
+
+
+def own_installer(prefix: str) -> str:
+    """The program that installed us, as it installs us again with more; the one file has none, and cannot take more."""
+    if "/uv/tools/" in prefix or os.path.exists(os.path.join(prefix, "bundle")):
+        return "uv tool install --reinstall"
+    return "pipx install --force" if "/pipx/venvs/" in prefix else os.path.join(prefix, "bin", "pip install")
 
 
 class _Origin(Struct, frozen=True):

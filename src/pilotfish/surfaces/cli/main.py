@@ -168,15 +168,10 @@ def _module(verb: Verb, name: str) -> ModuleType:
     except ModuleNotFoundError as missing:
         if not str(missing.name).startswith("pilotfish_"):
             raise
-        tip = f"To get it, in your clone of Pilotfish: {_install_all(sys.prefix)} '.[all]'"
+        from pilotfish.servers.install import own_installer
+
+        tip = f"To get it, in your clone of Pilotfish: {own_installer(sys.prefix)} '.[all]'"
         raise click.UsageError(f"{name} is not part of this installation. {tip}") from None
-
-
-def _install_all(prefix: str) -> str:
-    """The program that installed us, as it installs us again with more."""
-    if "/uv/tools/" in prefix:
-        return "uv tool install --reinstall"
-    return "pipx install --force" if "/pipx/venvs/" in prefix else f"{prefix}/bin/pip install"
 
 
 @click.command(cls=Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -203,6 +203,31 @@ async def test_what_could_not_be_compared_in_time_is_not_taken_for_older(
         assert told(await edited(ground, "lib.rb", "def sum\ndef more\n")) == {"a.rb": ["no total"]}
 
 
+@pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        ("", ""),
+        ("def total\n", "Not all files that the removal of lib.rb may have broken could be checked in time."),
+    ],
+    ids=["made in this conversation", "there before"],
+)
+async def test_a_file_that_is_gone_before_the_stop_is_not_spoken_of_as_if_it_were_there(
+    tmp_path: Path, old: str, said: str
+) -> None:
+    settings = {**config(noVerdict="say"), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
+    async with service_on(tmp_path, {"one": partial(linker, silent_about="a.rb")}, settings) as ground:
+        ground.write("a.rb", "use total\n")
+        if old:
+            ground.write("lib.rb", old)
+        ground.write("lib.rb", "def sum\n")
+        touch = Touch(("lib.rb",), "write", before={"lib.rb": old})
+        await ground.service.touched(touch, ground.client)
+        (ground.root / "lib.rb").unlink()
+        await ground.service.touched(Touch(("lib.rb",), "patch"), ground.client)
+        assert (await ground.service.reached(Moment("stop"), ground.client)).text == said
+
+
 @pytest.mark.proves("DIAG-12", "TRUST-6")
 async def test_a_file_that_waits_for_trust_is_named_with_the_reason_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

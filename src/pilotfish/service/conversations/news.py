@@ -96,8 +96,9 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     for path in judged.deleted:
         state.settle(path, Fate.JUDGED)
         state.introduced.pop(path, None)
-        if missing:
-            state.owe_others(path, judged.first.get(path), call=call)
+        if missing and judged.first.get(path):
+            # One that came and went within the conversation leaves the others as they were.
+            state.owe_others(path, judged.first[path], call=call)
     _owe_settings(state, judged, call)
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
@@ -232,7 +233,8 @@ def what_is_left(
     state.told += len(files)
     notes = _unknown_lines(state, {*now, *left}, form, wanted)
     if settings.no_verdict == "say" and agent not in state.unsure:
-        notes += _unjudged_lines(state, form, now, {file.path for file in files})
+        gone = () if news.written is None else news.written.deleted
+        notes += _unjudged_lines(state, form, now, {file.path for file in files}, gone)
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 
@@ -252,7 +254,9 @@ def _unknown_lines(
     return lines
 
 
-def _unjudged_lines(state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath]) -> list[str]:
+def _unjudged_lines(
+    state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath], gone: Collection[AbsPath]
+) -> list[str]:
     """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean.
 
     `told`: those of which errors are told beside this.
@@ -261,7 +265,8 @@ def _unjudged_lines(state: Conversation, form: Form, now: Verdicts, told: Collec
     for path, debt in sorted(state.standing(Standing.PENDING).items()):
         name = named(path, form.workspace)
         if debt.edited and debt.before is None and debt.unfinished is not None:
-            lines.append(f"Not all files that {name} may have broken could be checked in time.")
+            what = f"the removal of {name}" if path in gone else name
+            lines.append(f"Not all files that {what} may have broken could be checked in time.")
         elif debt.edited and path not in now:
             lines.append(f"{name} was not checked: its servers have not answered in time.")
         elif debt.edited and path not in told and now[path].diagnostics:

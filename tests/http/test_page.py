@@ -158,6 +158,22 @@ def test_it_shows_what_each_conversation_was_told_and_is_owed(chromium: Browser,
         assert troubles == []
 
 
+def test_two_conversations_of_a_host_without_names_are_told_apart(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("wrong.x", "bad\n")
+        signed_in(window, served)
+        with home.link("agent") as one, home.link("agent") as other:
+            for link in (one, other):
+                link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
+            told = window.get_by_role("list", name=f"Conversations of {home.root}")
+            expect(told.get_by_role("listitem")).to_have_text(["agent: 1 file told", "agent (2): 1 file told"])
+            offered = window.locator("#conversation option")
+            expect(offered).to_have_text(["All", "agent", "agent (2)"])
+            window.locator("#conversation").select_option(label="agent (2)")
+            expect(window.locator(".feedback summary")).to_have_count(1)
+        assert troubles == []
+
+
 @pytest.mark.proves("DIAG-12")
 def test_it_shows_what_is_still_checked_for_a_conversation(chromium: Browser, tmp_path: Path) -> None:
     with daemon_home(tmp_path) as home, visiting(chromium) as (window, _):

@@ -15,6 +15,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 const byId = (id) => document.getElementById(id);
 const samples = new Map();
+const sessions = new Map(); // by name
 let latest = null;
 let held = ""; // the key
 const tabs = new BroadcastChannel(KEY);
@@ -114,9 +115,8 @@ function worst(one, other) {
   return rank(other) - rank(one) || one.file.path.localeCompare(other.file.path);
 }
 
-function conversationName({ host, conversation, attached }) {
-  const name = conversation ? `${host ?? "conversation"} ${conversation}` : (host ?? "a client");
-  return attached ? name : `${name} (by hooks)`;
+function conversationName(one) {
+  return one.attached ? clientName(one) : `${clientName(one)} (by hooks)`;
 }
 
 function toldOf({ told = 0, pending = 0, late = 0, dropped = {} }) {
@@ -354,8 +354,14 @@ function projectsOf({ workspaces, feedback = [], questions = [] }) {
   return [...projects.values()].filter(alive).sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
 }
 
-function clientName({ host, conversation }) {
-  return conversation ? `${host ?? "conversation"} ${conversation}` : (host ?? "a client");
+function clientName({ session, host, conversation }) {
+  // Two sessions of a host without a name of their own are told apart by a number, which each keeps.
+  const name = conversation ? `${host ?? "conversation"} ${conversation}` : (host ?? "a client");
+  if (!session) return name;
+  const known = sessions.get(name) ?? [];
+  if (!known.includes(session)) sessions.set(name, [...known, session]);
+  const number = sessions.get(name).indexOf(session);
+  return number ? `${name} (${number + 1})` : name;
 }
 
 function only(project) {
@@ -378,7 +384,8 @@ function choices(select, values) {
 }
 
 function conversationsOf({ conversations, feedback }) {
-  return [...conversations, ...feedback].filter(({ session }) => session).map((one) => [one.session, clientName(one)]);
+  // `pilotfish serve` itself is none.
+  return [...conversations, ...feedback].filter(({ session, host }) => session && host !== "serve").map((one) => [one.session, clientName(one)]);
 }
 
 function dayOf({ today, feedback }) {

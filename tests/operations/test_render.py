@@ -291,6 +291,14 @@ def test_the_impact_of_a_named_symbol_begins_with_its_users() -> None:
     assert told[1:] == ["1 error in these files, of 2 files checked:", "b.py:9:1  error: wrong"]
 
 
+def test_errors_that_are_counted_and_not_listed_are_said_to_be_more() -> None:
+    many = tuple(structs.replace(WRONG, line=number) for number in range(1, 12))
+    found = Impact(changed=(UsedSymbol(symbol=symbol("greet", 1)),), broken={"b.py": many}, checked=2, named=True)
+    told = text_of(answer_from(Operation.IMPACT, found, FRESH)).splitlines()
+    assert (told[1], told[-1]) == ("11 errors in these files, of 2 files checked:", "… 3 more of 11 errors")
+    assert len(told) == 2 + 8 + 1
+
+
 @pytest.mark.parametrize(
     ("fields", "head"),
     [

@@ -86,6 +86,20 @@ async def test_files_whose_server_is_missing_are_counted_and_the_answer_is_not_f
         assert [error.message.partition(":")[0] for error in answer.errors] == ["1 file was not checked"]
 
 
+async def test_servers_for_the_rest_of_a_project_are_one_note_without_the_way_to_get_each(tmp_path: Path) -> None:
+    """As beside C code with CMake, where every check ended with two lines about a server for CMakeLists.txt."""
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        ground.write("a.rb", "def x\n")
+        for name in ("CMakeLists.txt", "lib/CMakeLists.txt", "a.css"):
+            ground.write(name)
+        answer = await ground.service.check_project(ground.client)
+        assert answer.meta.state is State.FRESH
+        (note,) = [one for one in answer.meta.warnings if "for want of a server" in one]
+        assert note.startswith("3 files beside the code were not checked, for want of a server (")
+        assert note.endswith("): pilotfish doctor")
+        assert "Install it with" not in str(answer.meta.warnings)
+
+
 async def test_a_file_that_is_deleted_meanwhile_is_no_file_of_the_project(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
         for name in "ab":

@@ -282,7 +282,8 @@ def _impact(found: Impact) -> _Page:
     errors = [*_diagnostic_lines(found.broken)]
     if found.named:
         old = f"{counted(len(errors), 'error')} in these files, of {counted(found.checked, 'file')} checked:"
-        return _Page([], items, [old, *errors[:MAX_NUMBERS]] if errors else [], "lines")
+        more = [f"… {len(errors) - MAX_NUMBERS} more of {len(errors)} errors"] if len(errors) > MAX_NUMBERS else []
+        return _Page([], items, [old, *errors[:MAX_NUMBERS], *more] if errors else [], "lines")
     what = "Errors in these files (possibly older)" if found.possibly_older else "Broken now"
     broken = f"{what}, of {counted(found.checked, 'file')} checked:" if errors else None
     new = "new errors" if found.older else "errors"

@@ -65,10 +65,12 @@ class FilesToCheck(Struct, frozen=True):
 
     @property
     def skipped(self) -> list[str]:
-        """What was left out on purpose, in a line."""
+        """What was left out on purpose, in a line each; `doctor` says how to get a server for the rest."""
+        files = counted(sum(count for _, count in self.minor), "file beside the code was", "files beside the code were")
+        servers = first_of([*dict.fromkeys(why.server_id for why, _ in self.minor)])
+        minor = [f"{files} not checked, for want of a server ({servers}): pilotfish doctor"] if self.minor else []
         kind = counted(len(self.ignored), "ignored or hidden folder")
-        ignored = [f"skipped {kind}: {first_of(self.ignored)}"] if self.ignored else []
-        return [*(_not_checked(why, count).message for why, count in self.minor), *ignored]
+        return [*minor, *([f"skipped {kind}: {first_of(self.ignored)}"] if self.ignored else [])]
 
     def sorted_by(self, is_auxiliary: Callable[[str], bool]) -> "FilesToCheck":
         """With what is missing for other languages than the main ones apart; all of it is main where there is none."""

@@ -10,8 +10,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 
+import anyio
 from msgspec import Raw, Struct
 
+from pilotfish.client.pulse import Pulse
 from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.codec import Malformed, decode
@@ -36,6 +38,10 @@ MAX_MESSAGES = 200
 
 MAX_MESSAGE_LENGTH = 2_000
 """A log line longer than this is cut: some servers log whole documents."""
+
+
+SETTINGS_SECONDS = 5.0
+"""For a server to ask for its settings, which it does right after it was initialized."""
 
 
 EditSink = Callable[[Raw], ApplyEditResult]
@@ -83,6 +89,13 @@ def answer_request(inbox: Inbox, method: str, params: Raw, *, stopping: bool) ->
         logger.exception("answering failed method=%s", method)
         return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
     return reply
+
+
+async def until_settings(inbox: Inbox, changed: Pulse, *, wanted: bool) -> None:
+    """Wait until the server has been told its settings, for which it asks; not for ever."""
+    with anyio.move_on_after(SETTINGS_SECONDS):
+        while wanted and not inbox.has_settings:
+            await changed.wait()
 
 
 def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 
 from pilotfish.client.connection import STOP_SECONDS, Call, Connection, walk_down
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
-from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer_request, take_notification
+from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer_request, take_notification, until_settings
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
@@ -57,9 +57,6 @@ T = TypeVar("T")
 
 MAX_RELAYED = 256
 """Questions of a server for another one that wait for an answer; of any more the answer is nothing, at once."""
-
-SETTINGS_SECONDS = 5.0
-"""For a server to ask for its settings, which it does right after it was initialized."""
 
 OLD_RESULT = "old"
 """No server gives its results this id."""
@@ -105,8 +102,7 @@ class Session:
         self.reports = Reports()
         self.readiness = Readiness(options.loaded_by)
         self.changed = Pulse()
-        """Notified whenever a document is opened, or a message may have changed what is known: diagnostics, progress,
-        registrations, the end."""
+        """Notified when a document is opened, when a message may have changed what is known, and at the end."""
         self.encoding = Encoding.UTF16
         self.info = ServerInfo()
         self.started_at = current_time()
@@ -220,10 +216,7 @@ class Session:
         for method in self._options.announcements:
             self._connection.notify(method, {})
         self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
-        if self._options.settings_first:
-            with anyio.move_on_after(SETTINGS_SECONDS):
-                while not self._inbox.has_settings:
-                    await self.changed.wait()
+        await until_settings(self._inbox, self.changed, wanted=self._options.settings_first)
         logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
 
     async def stop(self) -> None:

@@ -1,7 +1,6 @@
 """What is known about one language server: a frozen value, made from the catalogue and the user's configuration.
 
-The code knows no server by name. Whatever one of them needs is a field here.
-A field is a key of the catalogue's tables in camel case; `field(name=…)` where the file has another word for it.
+The code knows no server by name: what one of them needs is a field here, and in the catalogue a key in camel case.
 """
 
 from collections.abc import Collection, Mapping
@@ -379,8 +378,7 @@ class Inputs(CatalogueTable, frozen=True):
 
 
 class DerivedWatch(CatalogueTable, frozen=True):
-    """A sidecar: run `command` when the initialization option `when` is true, with the one at `argument`, which must be
-    there, for `${argument}` in it."""
+    """A sidecar: run `command` when the option `when` is true, with the one at `argument` for `${argument}` in it."""
 
     command: Words
     when: Words

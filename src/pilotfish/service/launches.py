@@ -147,8 +147,7 @@ class Launches:
         plain = environment = self._child_environment({**self._for_servers, **ready.env}, root)
         held, folder = None, root
         if not self._programs.trusts(root):
-            environment = own_variables(environment, own := AbsPath(self._state_of(spec, root)))
-            folder = own if spec.shown is not None and spec.shown.own_folder else root
+            environment, folder = self._own_places(spec, root, plain)
             held = self._confinement(spec, root, located.path, environment)
         outside, python = outside_folders(spec.inputs, root), self._python_packages(spec, root)
         launch = Launch((located.path, *ready.command[1:]), folder, environment, spec.id, held)
@@ -178,6 +177,11 @@ class Launches:
             undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
             inputs=inputs,
         )
+
+    def _own_places(self, spec: ServerSpec, root: AbsPath, plain: dict[str, str]) -> tuple[dict[str, str], AbsPath]:
+        """Where a server of an untrusted project writes, and where it runs."""
+        own = AbsPath(self._state_of(spec, root))
+        return own_variables(plain, own), own if spec.shown is not None and spec.shown.own_folder else root
 
     def _share(
         self, spec: ServerSpec, root: AbsPath, launch: Launch, inputs: InputEvidence | None, python: Iterable[AbsPath]

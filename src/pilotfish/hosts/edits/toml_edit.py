@@ -99,8 +99,8 @@ def _toml(value: str | list[str]) -> str:
 
 def _folded(line: str) -> str:
     """In several lines: one of a thousand characters can be read by nobody."""
-    indent = {"initial_indent": "  ", "subsequent_indent": "  "}
-    return textwrap.fill(line, MAX_LINE, break_long_words=False, break_on_hyphens=False, **indent)
+    lines = textwrap.wrap(line, MAX_LINE, break_long_words=False, break_on_hyphens=False)
+    return textwrap.indent("\n".join(lines), "  ")
 
 
 def _table(value: object) -> TomlValues | None:

@@ -207,6 +207,24 @@ async def test_a_shared_server_counts_once_and_whoever_joins_it_needs_no_room(wo
         assert len(servers) == 2
 
 
+async def test_where_there_is_room_for_one_server_all_share_it(worktrees: Worktrees) -> None:
+    vitals = FakeVitals(memory={4242: 300.0})
+    async with pool_on(telling, limits=Limits(memory_mib=400.0), vitals=vitals) as (pool, servers):
+        for name in ("alone", "one", "two", "alone", "one"):
+            assert (await worktrees.hover(pool, name))["asked"] == f"{uri_of(worktrees.top(name))}/a.py"
+        assert len(servers) == 2
+        assert [server.gone for server in servers] == [True, False]
+
+
+async def test_a_worktree_that_the_others_have_left_has_a_server_where_it_is(worktrees: Worktrees) -> None:
+    async with pool_on(telling) as (pool, servers):
+        await worktrees.hover(pool, "alone")
+        pool.release("alone")
+        await anyio.sleep(1000)
+        await worktrees.hover(pool, "one")
+        assert methods(servers[1], "initialize")[0]["rootUri"] == uri_of(worktrees.top("one"))
+
+
 async def test_an_edit_keeps_its_turn_and_goes_before_what_nobody_waits_for(worktrees: Worktrees) -> None:
     order: list[str] = []
 

@@ -203,6 +203,7 @@ class Pool:
         logger.info("forgotten key=%s", key)
         entry = self._entries.pop(key)
         if not entry.leases and not any(other.root == key.root for other in self._entries):
+            self._sharing.left(key.root)
             self._left(key.root)
         self.changed.notify()
 

@@ -1,6 +1,5 @@
 """Which servers serve one worktree alone, and which one serves several: see `pool.carrier`."""
 
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TypeVar
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.pool.carrier import Carrier, Face, Moving
 from pilotfish.pool.mirror import Mirror, Tree, Unshareable
 from pilotfish.protocol.codec import decode, encode
@@ -32,8 +32,8 @@ class Sharing:
     def __init__(self, spawn: Spawner, *, is_wanted: bool) -> None:
         self._spawn = spawn
         self._is_wanted = is_wanted
-        self._alone: Counter[str] = Counter()
-        """Servers of their own, by group."""
+        self._alone: dict[str, set[AbsPath]] = {}
+        """By group: the worktrees that have had a server of their own, until they are left for good."""
         self._carriers: dict[str, Carrier] = {}
         self._joining = anyio.Lock()
         self._refused: dict[AbsPath, str] = {}
@@ -48,13 +48,10 @@ class Sharing:
         share = options.share if self._is_wanted else None
         carrier = None if share is None else await self._carrier(share, options, tasks)
         if carrier is None or share is None:
-            group = "" if share is None else share.group
-            self._alone[group] += 1
-            try:
-                async with open_session(options, self._spawn) as session:
-                    yield session, nullcontext, ""
-            finally:
-                self._alone[group] -= 1
+            if share is not None:
+                self._alone.setdefault(share.group, set()).add(share.top)
+            async with open_session(options, self._spawn) as session:
+                yield session, nullcontext, ""
             return
         async with owned_tasks() as asking:
             face = Face(carrier, Tree(share.top), asking, is_served)
@@ -72,6 +69,11 @@ class Sharing:
         for carrier in self._carriers.values():
             carrier.turns.look_again()
 
+    def left(self, root: AbsPath) -> None:
+        """Nobody works in this root any more."""
+        kept = {group: {top for top in tops if not is_inside(root, top)} for group, tops in self._alone.items()}
+        self._alone = {group: tops for group, tops in kept.items() if tops}
+
     def may_join(self, options: SessionOptions) -> bool:
         """Whether this worktree needs no process of its own."""
         share = options.share if self._is_wanted else None
@@ -85,7 +87,8 @@ class Sharing:
             if share.top in self._refused:
                 return None
             if found is None or found.is_over:
-                if not self._alone[share.group]:
+                if not self._alone.get(share.group, set()) - {share.top}:
+                    # Also where there was room for one only: then all of them share that.
                     return None
                 try:
                     mirror = await anyio.to_thread.run_sync(Mirror, share.folder, Tree(share.top))

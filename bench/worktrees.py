@@ -249,7 +249,7 @@ def _write(root: Path, language: Language, files: int) -> None:
 
 
 def _measure(setting: Setting, found: Found) -> None:
-    """The most so far, of the servers and of the daemon: without the hook programs."""
+    """The most so far, of the servers and of the daemon: without our other programs."""
     servers = daemon = 0.0
     known = processes.of(setting)
     found.cpu = max(found.cpu, processes.cpu_seconds(known))
@@ -257,7 +257,7 @@ def _measure(setting: Setting, found: Found) -> None:
         line = processes.words(process)
         if "pilotfish.daemon" in " ".join(line):
             daemon += _proportional(process)
-        elif line and not any(word in {"-S", "git"} or "pilotfish" in word for word in line):
+        elif line and not {"-S", "git", "pilotfish"}.intersection(line):
             servers += _proportional(process)
     found.memory, found.daemon = max(found.memory, servers), max(found.daemon, daemon)
 

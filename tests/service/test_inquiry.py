@@ -4,12 +4,13 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.model import Position
 from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.spec import Freshness, Phases, PullSupport
+from pilotfish.servers.spec import Freshness, OnDemand, Phases, PullSupport
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS, complaint
 from support.servers.script import Fail
@@ -336,6 +337,58 @@ async def test_a_server_that_tells_on_demand_is_asked_every_question_of_its_comm
         ("semantic", Position(0, 2), "ERROR", "2304", "typescript"),
         ("syntactic", Position(1, 2), "HINT", "6133", "typescript"),
     ]
+
+
+REFRESH = Freshness(pull=PullSupport.NONE, on_demand=OnDemand("java.refresh", arguments=("", False, True)))
+REFRESHES: dict[str, Any] = {"executeCommandProvider": {"commands": ["java.refresh"]}}
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_a_server_that_publishes_on_demand_is_believed_by_what_it_has_published_before_it_answers() -> None:
+    """On a busy machine what jdtls publishes by itself of an older text comes long after the newer one."""
+    async with bench(REFRESH, **REFRESHES) as ground:
+        questions = Taker(ground, "workspace/executeCommand")
+        async with later(
+            (0.1, lambda: ground.publish("of an older text")),
+            (2.0, lambda: (ground.publish("wrong"), questions.reply(0, None))),
+        ):
+            outcome = await ground.check("x")
+        asked = ground.sent("workspace/executeCommand")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+    assert outcome.seconds == pytest.approx(2.0)
+    assert asked == [{"command": "java.refresh", "arguments": [URI, "", False, True]}]
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_an_answer_before_which_nothing_was_published_is_no_verdict() -> None:
+    async with bench(REFRESH, **REFRESHES) as ground:
+        ground.answers("workspace/executeCommand", None)
+        ground.publish("of an older text")
+        await anyio.sleep(0.1)
+        outcome = await ground.check("x", seconds=0.5)
+    assert outcome.diagnostics is None
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_what_is_published_before_the_server_has_loaded_and_registers_the_command_is_no_answer() -> None:
+    freshness = replace(REFRESH, loaded_by="language/status ServiceReady")
+    register = {"registrations": [{"id": "1", "method": "workspace/executeCommand"}]}
+
+    async with bench(freshness) as ground:
+
+        def answer(_params: Any) -> None:
+            ground.publish("wrong")
+
+        ground.answers("workspace/executeCommand", answer)
+        async with later(
+            (0.1, ground.publish),
+            (0.2 + REGISTRATION_SECONDS, lambda: ground.server.ask("client/registerCapability", register)),
+            (0.3 + REGISTRATION_SECONDS, lambda: ground.server.notify("language/status", {"type": "ServiceReady"})),
+        ):
+            outcome = await ground.check("x", seconds=2 * REGISTRATION_SECONDS)
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
 
 
 async def test_such_a_server_is_sent_one_check_at_a_time_and_none_before_it_has_done_what_was_given_up() -> None:

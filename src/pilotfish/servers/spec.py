@@ -114,11 +114,13 @@ class Phases(StrEnum):
 
 
 class OnDemand(CatalogueTable, frozen=True):
-    """A `workspace/executeCommand` that answers with the diagnostics of one file. `shape` says how to read it."""
+    """A `workspace/executeCommand` for the diagnostics of one file."""
 
     command: Word
-    requests: Words
-    shape: Word
+    requests: Words = ()
+    shape: Word | None = None
+    """How to read its answers. None: it publishes before it answers, and takes the file's URI and `arguments`."""
+    arguments: tuple[Json, ...] = ()
     hints: Words = ()
     """The requests whose findings are all hints: whoever does not want any need not ask."""
     project: Word | None = None

@@ -19,7 +19,7 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.ledger import Coverage, Ledger, PullAnswer
-from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
+from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand, ask_to_publish
 from pilotfish.system.clock import current_time
 
 REGISTRATION_SECONDS = 5.0
@@ -118,7 +118,8 @@ class Inquiry:
         if target.can_be_pulled() or target.can_be_commanded():
             self.asked = Asked.PENDING
         else:
-            self.asked = Asked.EXPECTED if target.registration_left() else Asked.IMPOSSIBLE
+            is_expected = target.registration_left() or target.freshness.on_demand is not None
+            self.asked = Asked.EXPECTED if is_expected else Asked.IMPOSSIBLE
 
     async def run(self, deadline: float) -> None:
         """Ask until there is an answer; the check cancels this when none can come."""
@@ -207,6 +208,9 @@ class Inquiry:
         assert on_demand is not None
         async with self._target.ledger.commanding(session):
             before = self._target.coverage()
+            if on_demand.shape is None:
+                push = await ask_to_publish(session, on_demand, path, timeout=timeout)
+                return (push,) if push is not None and await self._is_one_state(before, 1) else None
             report = await ask_on_demand(session, on_demand, path, timeout=timeout)
         if not await self._is_one_state(before, len(on_demand.requests)):
             return None

@@ -1,6 +1,7 @@
 """Diagnostics by `workspace/executeCommand`, for servers without pull; the catalogue names the command.
 
-The only shape so far is that of tsserver: 1-based lines, 1-based UTF-16 offsets, a category word.
+The only shape of an answer so far is that of tsserver: 1-based lines, 1-based UTF-16 offsets, a category word. Without
+one, what the server has published before it answers is the answer.
 
 A file that is not open is asked about where a server judges those rightly, by this command or by a pull: opening many
 files costs it much. The text is the one on disk, and the server was told of every change there before. The project is
@@ -19,8 +20,9 @@ from pilotfish.errors import Code, Failure, Scene, ServerFailed
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import ancestors, is_inside
 from pilotfish.protocol.codec import Malformed, decode, decode_items
-from pilotfish.protocol.diagnostics import Report, diagnostics_of, merged
+from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
 from pilotfish.protocol.positions import Text
+from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.protocol.wire import UNSET, DocumentDiagnosticReport, WireDiagnostic, WirePosition, WireRange
 from pilotfish.servers.spec import OnDemand
@@ -75,12 +77,22 @@ async def ask_on_demand(
 
     `project`: the project of a file that is not open.
     """
+    assert on_demand.shape is not None  # else `ask_to_publish` is the way
     shape, items = SHAPES[on_demand.shape], list[WireDiagnostic]()
     about = {"file": path, **({} if project is None else {"projectFileName": project})}
     asked = [_asked(on_demand, request, about) for request in on_demand.requests]
     for answer in await session.request_all(COMMAND, asked, timeout=timeout):
         items += shape(session, answer)
     return DocumentDiagnosticReport(items=Raw(msgspec.json.encode(items)))
+
+
+async def ask_to_publish(session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float) -> Report | None:
+    """Run the command for one file; None where the server has answered and published nothing."""
+    arrivals = session.reports.arrivals
+    asked = {"command": on_demand.command, "arguments": [uri_of(path), *on_demand.arguments]}
+    await session.request(COMMAND, asked, timeout=timeout)
+    push = session.reports.of(path).get(Push())
+    return push if push is not None and push.arrival > arrivals else None
 
 
 async def ask_about(

@@ -202,6 +202,31 @@ async def test_whoever_asks_waits_for_documents_that_are_being_brought_up_to_dat
         assert on.work.count("textDocument/didChange") == 1
 
 
+@pytest.mark.proves("WATCH-5", "DOC-4")
+async def test_a_document_that_is_closed_before_it_takes_its_new_text_has_its_file_told_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Svelte's server heeds no change of the file of an open component, and reads none when that is closed."""
+    async with ground(tmp_path) as on:
+        await on.work.check()
+        ledgers = on.work.service._ledgers  # pyright: ignore[reportPrivateUsage] -- made slow
+        follow = ledgers.follow
+
+        async def slowly(session: Session, path: AbsPath, *, gone: bool) -> bool:
+            ledgers.of(session).close_all_but(0, session)
+            return await follow(session, path, gone=gone)
+
+        monkeypatch.setattr(ledgers, "follow", slowly)
+        on.work.write(MAIN, "import never\n")
+        on.watcher.find(written(on.path(MAIN)))
+        await on.work.caught_up()
+        assert (on.work.count("textDocument/didClose"), on.work.count("textDocument/didChange")) == (1, 0)
+        assert on.work.told() == [[f"changed {MAIN}"]] * 2
+        assert await on.work.errors() == ["there is no never"]
+        await on.work.caught_up()
+        assert len(on.work.told()) == 2
+
+
 @pytest.mark.proves("F59")
 async def test_a_server_that_died_meanwhile_is_no_trouble(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:

@@ -4,7 +4,6 @@ A write by a shell, git or a formatter reaches each server as LSP says: one noti
 globs, a new text for an open document, `didClose` for one whose file is gone.
 `catch_up` delivers what the system reports by now, at once, before an answer. Otherwise changes are collected until
 they stop, so that a branch switch is one notification per server.
-
 Where a watcher is not available or fails, servers run without it, and `health` says so.
 """
 
@@ -442,11 +441,17 @@ class _Root:
                         _note_inputs(session, piece)
                         await anyio.lowlevel.checkpoint()
                     message = await _beside(pick, flush.changes)
+                # An open document is what we sent: of its file this is no news, unless it is closed before it follows.
+                told_open, paths = set(session.documents.paths), [one.path for one in flush.changes]
                 if flush.rescan:
                     session.fail("missed too many changes on disk at once")
-                elif session.send_changes(message, flush.changes) and not _are_all_open(session, flush.changes):
+                elif session.send_changes(message, flush.changes) and not told_open.issuperset(paths):
                     ledger.note_disk_change()
                 await self._follow(member, flush.changes)
+                closed = told_open.difference(session.documents.paths)
+                left = [one for one in flush.changes if one.path in closed and one.change is not Change.DELETED]
+                if left and session.tell_changes(left):
+                    ledger.note_disk_change()
         except Failure:
             # It is stopping or dead. The next process reads the disk itself.
             logger.debug("changes not delivered server=%s root=%s", session.server, session.root)
@@ -482,11 +487,6 @@ def _note_inputs(session: Session, changes: Iterable[PathChange]) -> None:
     if session.inputs is not None:
         for found in changes:
             session.inputs.note(found.path, found.change, is_open=session.documents.is_open(found.path))
-
-
-def _are_all_open(session: Session, changes: Iterable[PathChange]) -> bool:
-    """An open document is what we sent, whatever is on disk: a notification of its file changes nothing."""
-    return all(session.documents.is_open(found.path) for found in changes)
 
 
 @lru_cache(MAX_FOLDERS)

@@ -11,11 +11,13 @@ import pytest
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.protocol.uris import uri_of
 from pilotfish.service.conversations import conversations
 from pilotfish.service.conversations.news import scope_of
 from pilotfish.service.diagnostics.check import no_verdict
 from pilotfish.service.diagnostics.proposals import ProposalRunner
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict
+from pilotfish.service.diagnostics.runner import MAX_SPOKEN, CheckRunner, FileVerdict
 from support.servers.linker import linker, told
 from support.servers.script import Script
 from support.services.several import Ground, service_on
@@ -29,6 +31,10 @@ ALL_KINDS = {"feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", 
 def anyio_backend() -> str:
     """Files are read in threads, which virtual time does not wait for."""
     return "asyncio"
+
+
+MODULES = {"lsp": {"one": {"command": ["/bin/true"], "extensions": [".ts"]}}}
+"""Files of which imports tell who uses what."""
 
 
 def config(**feedback: Any) -> dict[str, Any]:
@@ -270,7 +276,7 @@ async def test_who_imports_a_deleted_component_is_told(tmp_path: Path) -> None:
 
 async def test_what_a_server_says_of_an_open_file_while_others_are_checked_is_told(tmp_path: Path) -> None:
     """No import tells of it, and the agent has read it."""
-    settings = config() | {"lsp": {"one": {"command": ["/bin/true"], "extensions": [".ts"]}}}
+    settings = config() | MODULES
     async with service_on(tmp_path, {"one": partial(linker, publishes=True, speaks_up=True)}, settings) as ground:
         ground.write("price.ts", "export\ndef name1\n")
         ground.write("named.ts", "import price\nuse name1\n")
@@ -298,13 +304,19 @@ async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: 
         assert sorted(Path(path).name for path in session.documents.paths) == ["b.rb", "lib.rb"]
 
 
-def gossip(script: Script) -> None:
-    """When `lib.rb` is bad, `far.rb` is wrong: said as soon as the one is sent, whether or not the other is open."""
+LIBRARIES = {".rb": "lib.rb", ".ts": "price.ts"}
+
+
+def gossip(script: Script, *, at_once: bool = True) -> None:
+    """When the library is bad, `far.rb` is wrong: said as soon as the one is sent, whether or not the other is open.
+
+    `at_once`: False where it is said of an open file alone, and by the test.
+    """
     texts: dict[str, str] = {}
 
     def about(uri: str, **version: int) -> None:
-        folder = uri.rpartition("/")[0]
-        is_wrong = uri.endswith("far.rb") and "bad" in texts.get(f"{folder}/lib.rb", "")
+        folder, _, name = uri.rpartition("/")
+        is_wrong = name.startswith("far") and "bad" in texts.get(f"{folder}/{LIBRARIES[os.path.splitext(name)[1]]}", "")
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
         items = [{"range": place, "severity": 1, "message": "lib is bad"}] if is_wrong else []
         script.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": items, **version})
@@ -312,7 +324,8 @@ def gossip(script: Script) -> None:
     def keep(params: Any) -> None:
         document = params["textDocument"]
         texts[document["uri"]] = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
-        about(f"{document['uri'].rpartition('/')[0]}/far.rb")
+        if at_once:
+            about(f"{document['uri'].rpartition('/')[0]}/far.rb")
         about(document["uri"], version=document["version"])
 
     script.capabilities.update({"textDocumentSync": 1})
@@ -330,3 +343,43 @@ async def test_what_a_server_says_of_a_file_that_nobody_asked_about_is_heard(tmp
             await ground.touched("far.rb", kind="read")
         assert told(await edited(ground, "lib.rb", "value = 'bad'\n")) == {"far.rb": ["lib is bad"]}
         assert told(await edited(ground, "lib.rb", "value = 'bad again'\n")) == {}
+
+
+@pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize(("kind", "count"), [("stop", 1), ("call", 1), ("call", MAX_SPOKEN + 1)])
+async def test_what_a_server_says_of_others_after_the_answer_is_told_with_a_later_event(
+    tmp_path: Path, kind: Any, count: int
+) -> None:
+    names = [f"far{number}.ts" for number in range(count)]
+    settings = config(maxOtherFiles=count, maxTotalLines=count) | MODULES
+    async with service_on(tmp_path, {"one": partial(gossip, at_once=False)}, settings) as ground:
+        ground.write("price.ts", "export\ngood\n")
+        for name in names:
+            ground.write(name, "// of its own\n")
+        assert told(await edited(ground, "price.ts", "export\nbad\n")) == {}
+        for name in names:
+            ground.server("one").publish(uri_of(AbsPath(str(ground.root / name))), ["lib is bad"])
+        await anyio.wait_all_tasks_blocked()
+        looked = anyio.Event()
+        ground.service.conversations.on_late(ground.client, looked.set)
+        if kind == "call":
+            assert told(await ground.service.reached(Moment(kind), ground.client)) == {}
+            await looked.wait()
+        feedback = await ground.service.reached(Moment(kind), ground.client)
+    assert told(feedback) == {name: ["lib is bad"] for name in names}
+
+
+@pytest.mark.proves("DIAG-14")
+async def test_what_a_server_says_after_the_answer_of_what_was_there_before_is_told_nobody(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": partial(gossip, at_once=False)}, config() | MODULES) as ground:
+        ground.write("price.ts", "export\nbad\n")
+        ground.write("far.ts", "// of its own\n")
+        assert told(await edited(ground, "price.ts", "export\nbad again\n")) == {}
+        ground.server("one").publish(uri_of(AbsPath(str(ground.root / "far.ts"))), ["lib is bad"])
+        await anyio.wait_all_tasks_blocked()
+        looked = anyio.Event()
+        ground.service.conversations.on_late(ground.client, looked.set)
+        assert told(await ground.service.reached(Moment("call"), ground.client)) == {}
+        await looked.wait()
+        for kind in ("call", "stop"):
+            assert told(await ground.service.reached(Moment(kind), ground.client)) == {}

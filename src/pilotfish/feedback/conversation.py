@@ -24,6 +24,9 @@ from pilotfish.model import AbsPath, Diagnostic, Severity
 MAX_FILES = 200
 """Of one conversation whose texts are kept; of a file beyond it, nothing is told late or before a stop."""
 
+MAX_FINISHED = 20
+"""Of one turn that are kept for servers that are late."""
+
 MAX_MENDED = 5
 """Of one file whose old errors went away several times, the last ones."""
 
@@ -113,6 +116,11 @@ class Conversation(Struct):
     """Digests of the texts that it gave these files."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
     """The files that it changed or broke in this turn."""
+    finished: dict[AbsPath, str] = field(default_factory=dict[AbsPath, str])
+    """Of those that it changed, the texts before the first change whose effect on other files is known: unless a
+    server speaks of it later."""
+    heard: set[AbsPath] = field(default_factory=set[AbsPath])
+    """Files of which one did, and which have not been looked at since."""
     stopped: set[str] = field(default_factory=set[str])
     """The agents that were told before they stopped, in this turn: the main one is called ``""``."""
     unsure: set[str] = field(default_factory=set[str])
@@ -129,6 +137,8 @@ class Conversation(Struct):
             mended=dict(self.mended),
             own_texts=dict(self.own_texts),
             changed=set(self.changed),
+            finished=dict(self.finished),
+            heard=set(self.heard),
             stopped=set(self.stopped),
             unsure=set(self.unsure),
         )
@@ -142,6 +152,21 @@ class Conversation(Struct):
     def owe_others(self, path: AbsPath, before: str | None, *, call: int) -> None:
         """A change was judged, but not all of the files that it may have broken."""
         self._owe(path, Debt(Standing.PENDING, call, edited=True, unfinished=before))
+
+    def finish(self, path: AbsPath, before: str | None) -> None:
+        """What a change broke in other files is known, as far as anybody has said by now."""
+        if before is not None and len(self.finished) < MAX_FINISHED:
+            self.finished.setdefault(path, before)
+
+    def hear(self, paths: Collection[AbsPath], latest_text: Callable[[AbsPath], str | None]) -> None:
+        """Servers have spoken of other files, and may have been late: that is owed for what has its own texts still."""
+        texts = {path: latest_text(path) for path in self.finished}
+        own = {path for path, text in texts.items() if text is not None and self.has_written(path, text)}
+        causes = {path: before for path, before in self.finished.items() if path in own}
+        if causes and len(self.heard) < MAX_FILES:
+            self.heard.update(paths)
+            for path, before in causes.items():
+                self.owe_others(path, before, call=self.calls)
 
     def _owe(self, path: AbsPath, debt: Debt) -> None:
         known = self.debts.get(path)
@@ -314,8 +339,8 @@ class Conversation(Struct):
 
     def turn_ended(self) -> None:
         """What was left by then was told, or left on purpose."""
-        self.changed.clear()
-        self.mended.clear()
+        for known in (self.changed, self.mended, self.finished, self.heard):
+            known.clear()
         self.stopped.clear()
         self.unsure.clear()
 

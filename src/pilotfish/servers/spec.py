@@ -20,8 +20,7 @@ Positive = Annotated[int, Meta(ge=1)]
 JsonTable = Mapping[str, Json]
 TextMap = Mapping[str, str]
 
-ORDINARY_PREFERENCE = 50
-"""For a server that has no rival to be weighed against."""
+ORDINARY_PREFERENCE = 50  # for a server that has no rival to be weighed against
 
 
 class CatalogueTable(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -50,8 +49,7 @@ class RootStrategy(StrEnum):
     """Which of the folders with a root marker the server is started for."""
 
     NEAREST = "nearest"
-    OUTERMOST = "outermost"
-    """For builds whose modules only make sense together."""
+    OUTERMOST = "outermost"  # for builds whose modules only make sense together
     WORKSPACE = "workspace"
 
 

@@ -175,7 +175,7 @@ class Conversations:
         """
         if touch.kind == "read":
             return await self._read(touch, visit, started, given)
-        with self._event(visit.client) as record:
+        with self._event(visit) as record:
             return await self._judge_and_tell(record, touch, visit, started, given, seconds)
 
     async def _judge_and_tell(
@@ -234,7 +234,7 @@ class Conversations:
                 carried = state.unjudged | ({} if touch.batch == "end" else claimed)
                 judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
                 until = judgement.scope.deadline - LAST_SECONDS
-                scope = replace(scope_of(state), given=given, carried=carried, settled=(), until=until)
+                scope = replace(scope_of(state), given=given, carried=carried, settled=(), heard=(), until=until)
                 news.edit = await self._edit_feedback.judge(touch, visit, started, scope)
                 known = {*judgement.texts, *compared(news.edit.others.changes)}
                 await self._look(record, visit, news, known, started)
@@ -297,7 +297,7 @@ class Conversations:
 
     async def reached(self, moment: Moment, visit: Visit, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
-        with self._event(visit.client) as record:
+        with self._event(visit) as record:
             return await self._reached(record, moment, visit, started)
 
     async def _reached(self, record: ConversationRecord, moment: Moment, visit: Visit, started: float) -> Feedback:
@@ -483,9 +483,10 @@ class Conversations:
         return record
 
     @contextmanager
-    def _event(self, client: ClientSession) -> Generator[ConversationRecord]:
+    def _event(self, visit: Visit) -> Generator[ConversationRecord]:
         """Within the block, the conversation is told something: what it knows and is owed is kept after that."""
-        record = self._record(client)
+        record = self._record(visit.client)
+        self._late_checks.listen(self._all(), visit)
         try:
             yield record
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.feedback.conversation import Conversation
 from pilotfish.model import AbsPath
@@ -71,7 +72,7 @@ class KeptConversations:
         has_something = state.changed or state.introduced or state.debts or state.gone or record.held
         if not has_something and name not in known:
             return
-        kept = _Kept(state, record.held, record.git, record.batches, record.idle, self._wall())
+        kept = _Kept(replace(state, finished={}), record.held, record.git, record.batches, record.idle, self._wall())
         try:
             encoded = msgspec.Raw(msgspec.json.encode(kept))
         except UnicodeEncodeError:

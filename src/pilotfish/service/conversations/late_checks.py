@@ -1,7 +1,7 @@
 """Checks that go on when the event that caused them has been answered. What they find is told with the next event."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -52,6 +52,13 @@ class LateChecks:
         """Something short that nobody waits for."""
         if self._tasks is not None:
             self._tasks.start_soon(work, record)
+
+    def listen(self, records: Iterable[ConversationRecord], visit: Visit) -> None:
+        """What servers have published of files that nobody had asked about, since the last edits were answered."""
+        concerned = [one for one in records if one.state.finished and visit.workspace.holds(one.client.root)]
+        spoken = self._edit_feedback.spoken_of(visit.workspace) if concerned else ()
+        for record in concerned if spoken else ():
+            record.state.hear(spoken, self._edit_feedback.latest_text)
 
     def stop(self, record: ConversationRecord) -> None:
         if record.background is not None:
@@ -113,8 +120,7 @@ class LateChecks:
 
     def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
         """What the background knows now, about files that no event has judged meanwhile."""
-        state = record.state
-        verdicts = {} if judged is None else {one.path: one for one in judged.edited}
+        state, verdicts = record.state, {} if judged is None else {one.path: one for one in judged.edited}
         for path, debt in pending.items():
             if state.debts.get(path) != debt:
                 continue
@@ -129,6 +135,8 @@ class LateChecks:
             elif judged is None or verdict is None or not verdict.is_final:
                 state.settle(path, Fate.NO_VERDICT)
             else:
+                if owed is None:
+                    state.finish(path, debt.unfinished)
                 now, change = verdict.checked, judged.changes[path]
                 found = untold(now, change, debt.heard)
                 if found:
@@ -140,6 +148,7 @@ class LateChecks:
                     state.judged(path, now, change, edited=True, before=judged.before.get(path))
             if owed is not None and path not in state.debts:
                 state.owe_others(path, owed, call=debt.call)
+        state.heard.difference_update(() if judged is None else (one.path for one in judged.others.verdicts))
         call = max((debt.call for debt in pending.values()), default=0)
         for verdict in judged.others.verdicts if judged is not None else ():
             change = judged.others.changes.get(verdict.path) if judged is not None else None

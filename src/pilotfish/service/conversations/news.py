@@ -73,6 +73,7 @@ def scope_of(
         settled=state.settled,
         untold=state.untold,
         told=state.introduced,
+        heard=state.heard,
         gone=gone,
     )
 
@@ -96,9 +97,9 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     for path in judged.deleted:
         state.settle(path, Fate.JUDGED)
         state.introduced.pop(path, None)
-        if missing and judged.first.get(path):
+        if judged.first.get(path):
             # One that came and went within the conversation leaves the others as they were.
-            state.owe_others(path, judged.first[path], call=call)
+            _note_others(state, judged, path, call, missing=missing)
     _owe_settings(state, judged, call)
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
@@ -119,8 +120,7 @@ def _note_edited(state: Conversation, judged: Judged, verdict: FileVerdict, call
     elif verdict.is_final:
         state.judged(path, verdict.checked, change, edited=True, before=before)
         state.settle(path, Fate.JUDGED)
-        if missing:
-            state.owe_others(path, judged.first.get(path), call=call)
+        _note_others(state, judged, path, call, missing=missing)
     elif verdict.is_late:
         state.owe(path, before, call=call, heard=verdict.checked if verdict.answered else None)
     else:
@@ -128,6 +128,13 @@ def _note_edited(state: Conversation, judged: Judged, verdict: FileVerdict, call
             # Nothing better will come, and what was found is told.
             state.judged(path, verdict.checked, change, edited=True, before=before)
         state.settle(path, Fate.NO_VERDICT)
+
+
+def _note_others(state: Conversation, judged: Judged, path: AbsPath, call: int, *, missing: bool) -> None:
+    if missing:
+        state.owe_others(path, judged.first.get(path), call=call)
+    else:
+        state.finish(path, judged.first.get(path))
 
 
 def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:

@@ -17,7 +17,7 @@ from pilotfish.feedback.conversation import still_there, with_late
 from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.project_account import FileAccount, said, said_of, since_said
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Severity
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import words_of
 from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, affecting
@@ -27,7 +27,14 @@ from pilotfish.service.diagnostics.missing_packages import without_missing_packa
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.runner import Checking, CheckRunner, FileVerdict, Patience, checked
+from pilotfish.service.diagnostics.runner import (
+    MAX_SPOKEN,
+    Checking,
+    CheckRunner,
+    FileVerdict,
+    Patience,
+    checked,
+)
 from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
 from pilotfish.service.diagnostics.server_affected import ServerAccount, ServerAffected, answers_affected
 from pilotfish.service.recent import Recent
@@ -48,6 +55,9 @@ COMPARING_SHARE = 0.35
 
 COMPARING_SECONDS = 1.0
 """What comparing with the state before the edit gets at least: without it, a finished verdict could not be told."""
+
+MAX_HEARD = 200
+"""Files of one server that are looked at in the background because it complains of them."""
 
 MAX_BROKEN = 200
 """Conversations whose broken files are remembered."""
@@ -189,13 +199,14 @@ class ProjectCheck:
         since: Sequence[EditedText] = (),
         until: float = 0.0,
         waits_since: float | None = None,
+        also: Collection[AbsPath] = (),
     ) -> BrokenFiles:
         """What these edits broke elsewhere, as far as it can be known by the deadline; `until`: while servers load.
 
         `since`: the same files with their texts before the first edit whose effect is not known. `waits_since`: when
-        an agent began to wait.
+        an agent began to wait. `also`: files that are looked at whatever is said of them.
         """
-        workspace, broken = visit.workspace, self._broken_of(visit)
+        workspace, broken = visit.workspace, {*self._broken_of(visit), *also}
         search = _Search(edits, deadline, self._states.world, heard, since, until=until, waits_since=waits_since)
         self._wait_while_loading(workspace, search, search.before)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
@@ -207,7 +218,7 @@ class ProjectCheck:
             if led is None or (target.foreign and led is not NOBODY):
                 await self._judge_by_name(visit, target, search, broken, has_account=led is not None)
             self._reports.judged(target, search.found.values(), edited=search.before)
-        self._remember(broken, search.changes)
+        self._remember(self._broken_of(visit), search.changes)
         if search.is_sound and not search.whole:
             for edits in search.changes_since:
                 self._states.explain(_texts_before(edits), search.candidates, search.world)
@@ -308,15 +319,23 @@ class ProjectCheck:
         unlikely = frozenset(path for path, is_unlikely in files.items() if is_unlikely)
         return Affected(tuple(sorted(files, key=unlikely.__contains__)), complete, unlikely)
 
-    def _spoken_of(self, root: AbsPath) -> list[AbsPath]:
+    def spoken_of(self, workspace: Workspace) -> list[AbsPath]:
+        """Files of which the servers of a workspace have published errors that nobody has heard of."""
+        roots, wanted = self._runner.roots(), workspace.config.feedback.severities
+        found = (self._spoken_of(root, wanted, MAX_HEARD) for root in roots if workspace.holds(root))
+        return list(dict.fromkeys(path for paths in found for path in paths))
+
+    def _spoken_of(
+        self, root: AbsPath, wanted: Collection[int] = tuple(Severity), most: int = MAX_SPOKEN
+    ) -> list[AbsPath]:
         """Files, open or not, of which a server has published something else than what is known of them."""
         found = list[AbsPath]()
-        for path, (server, push) in self._runner.spoken_of(root).items():
+        for path, (server, push) in self._runner.spoken_of(root, most).items():
             known = self._states.last_listed(path)
-            if is_of_linked_worktree(path, root):
-                # Whoever works there is told.
-                continue
-            if known is None or said(map(words_of, push.items)) != said_of(known, server):
+            is_new = known is None or said(map(words_of, push.items)) != said_of(known, server)
+            is_meant = any((one.severity or Severity.ERROR) in wanted for one in push.items)
+            # Whoever works in another worktree is told.
+            if is_new and is_meant and not is_of_linked_worktree(path, root):
                 found.append(path)
         return found
 

@@ -65,6 +65,8 @@ class Scope(Struct, frozen=True):
     """What was found late in files and has not been told: it counts with whatever this check finds."""
     told: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
     """What was told of files, and was there when they were judged last."""
+    heard: Collection[AbsPath] = ()
+    """Other files of which a server has published errors that nobody knows the cause of."""
     gone: Collection[AbsPath] = ()
     """Files that were seen to go, whether or not anybody knows what was in them."""
 
@@ -195,7 +197,9 @@ class EditFeedback:
         heard = KnownFindings(scope.untold, scope.told)
         waits_since = started if scope.until else None
         run, until = self._project.run, scope.until
-        found = await run(visit, edits, deadline, heard, since, until, waits_since) if edits else BrokenFiles()
+        found = BrokenFiles()
+        if edits:
+            found = await run(visit, edits, deadline, heard, since, until, waits_since, scope.heard)
         if edit.settings:
             own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
             found = found.joined(await self._project.rejudge(visit, files, edit.settings, own, deadline))
@@ -222,6 +226,14 @@ class EditFeedback:
             changes |= {path: in_either(changes[path], also[path], known[path]) for path in earlier if path in changes}
             late |= still_late
         return changes, late
+
+    def spoken_of(self, workspace: Workspace) -> list[AbsPath]:
+        """Files of which servers have published errors since anybody has listened."""
+        return self._project.spoken_of(workspace)
+
+    def latest_text(self, path: AbsPath) -> str | None:
+        """What a file has now, as far as anybody has noticed."""
+        return self._states.latest_text(path)
 
     async def look(self, visit: Visit, paths: Sequence[AbsPath], patience: Patience) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files as they are now; what they were before is no question."""

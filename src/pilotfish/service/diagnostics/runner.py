@@ -29,7 +29,8 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import a_few_at_once, side_by_side
 
 MAX_SPOKEN = 30
-"""A server that complains of more files at once has just begun, and speaks of what it found there."""
+"""Files of one server that an edit waits for because it complains of them. One that complains of more when it is first
+listened to has just begun, and speaks of what it found there."""
 
 
 AT_ONCE = 2
@@ -228,16 +229,21 @@ class CheckRunner:
         """Of all servers that run."""
         return frozenset(key.root for key in self._pool.entries())
 
-    def spoken_of(self, root: AbsPath) -> dict[AbsPath, tuple[str, Report]]:
-        """Files of which the servers of a root have complained since the last call, each with the server that did."""
+    def spoken_of(self, root: AbsPath, most: int = MAX_SPOKEN) -> dict[AbsPath, tuple[str, Report]]:
+        """Files of which the servers of a root have complained since the last call, each with the server that did.
+
+        Of very many the first ones; the others with the next call.
+        """
         found: dict[AbsPath, tuple[str, Report]] = {}
         for key, session in self.sessions(root):
-            ledger = self._ledgers.of(session)
-            pushes = session.reports.pushed_since(ledger.heard)
-            spoken = {path: push for path, push in pushes.items() if push.items}
-            if len(spoken) <= MAX_SPOKEN:
-                found |= {path: (key.server, push) for path, push in spoken.items()}
-            ledger.heard = session.reports.arrivals
+            if (ledger := self._ledgers.of(session)).heard == session.reports.arrivals:
+                continue
+            pushes = session.reports.pushed_since(ledger.heard).items()
+            spoken = sorted((push.arrival, path, push) for path, push in pushes if push.items)
+            has_just_begun = not ledger.heard and len(spoken) > MAX_SPOKEN
+            now, later = ([], []) if has_just_begun else (spoken[:most], spoken[most:])
+            found |= {path: (key.server, push) for _, path, push in now}
+            ledger.heard = now[-1][0] if later else session.reports.arrivals
         return found
 
     async def tell_deleted(self, root: AbsPath, paths: Sequence[AbsPath]) -> None:

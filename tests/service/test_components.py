@@ -28,7 +28,11 @@ SVELTE = {"svelte": {"command": [PROGRAM]}}
 
 
 def place(line: int, first: int) -> dict[str, Any]:
-    return {"start": {"line": line, "character": first}, "end": {"line": line, "character": first + len("price")}}
+    return span(line, first, first + len("price"))
+
+
+def span(line: int, first: int, last: int) -> dict[str, Any]:
+    return {"start": {"line": line, "character": first}, "end": {"line": line, "character": last}}
 
 
 DECLARED, IMPORTED, CALLED = place(0, 16), place(1, 9), place(3, 1)
@@ -130,6 +134,33 @@ async def test_an_element_is_asked_about_where_its_name_stands(tmp_path: Path) -
         question = Question(operation=Operation.DEFINITION, symbol="Counter")
         answer = await ground.service.ask(question, ground.client)
     assert [one.path for one in answer.data or ()] == ["Counter.svelte"]
+
+
+async def test_a_component_that_is_imported_and_used_as_an_element_is_one_symbol(tmp_path: Path) -> None:
+    """Svelte's outline has both, and the element from its `<` on, where nothing is defined."""
+    lines = ["<script>", "import Counter from './Counter.svelte'", "</script>", "<Counter />"]
+
+    def scenario(script: Script) -> None:
+        silent(script)
+        script.capabilities |= {"definitionProvider": True, "documentSymbolProvider": True}
+        there = {"uri": (ground.root / "Counter.svelte").as_uri(), "range": span(0, 0, 1)}
+
+        def outline(params: Any) -> list[dict[str, Any]]:
+            found = [span(1, 7, 14), span(3, 0, 11)] if params["textDocument"]["uri"].endswith("App.svelte") else []
+            return [{"name": "Counter", "kind": 13, "range": one, "selectionRange": one} for one in found]
+
+        def definition(params: Any) -> list[dict[str, Any]]:
+            line, character = params["position"]["line"], params["position"]["character"]
+            return [there] if lines[line][character:].startswith("Counter") else []
+
+        script.on("textDocument/documentSymbol", outline)
+        script.on("textDocument/definition", definition)
+
+    async with service_on(tmp_path, {"toy": scenario}, {"lsp": {"toy": custom(".svelte")}}) as ground:
+        ground.write("App.svelte", "\n".join([*lines, ""]))
+        ground.write("Counter.svelte", "<p></p>\n")
+        answer = await ground.service.ask(Question(operation=Operation.DEFINITION, symbol="Counter"), ground.client)
+    assert [one.path for one in answer.data or ()] == ["Counter.svelte"], answer
 
 
 @pytest.mark.proves("DIAG-11")

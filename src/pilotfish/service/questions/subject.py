@@ -123,7 +123,7 @@ class SubjectFinder:
         if isinstance(declared, LocatedSymbol):
             return replace(subject, position=declared.position, declared=declared.location)
         if isinstance(declared, Ambiguous):
-            same = await self._same(declared, visit)
+            same = await self._same(declared, name, visit)
             return replace(subject, position=same.position, also=_others(declared, same))
         used = await self._used(name, subject, visit)
         if used is not None:
@@ -171,17 +171,19 @@ class SubjectFinder:
             raise await self._why_unknown(name, workspace) or refusal(finding)
         also = tuple[Position, ...]()
         if isinstance(finding, Ambiguous):
-            same = await self._same(finding, visit)
+            same = await self._same(finding, name, visit)
             finding, also = same, _others(finding, same)
         subject = await self._file(finding.location.path, workspace)
         return replace(subject, position=finding.position, declared=finding.location, also=also)
 
-    async def _same(self, finding: Ambiguous, visit: Visit) -> LocatedSymbol:
+    async def _same(self, finding: Ambiguous, name: Name, visit: Visit) -> LocatedSymbol:
         """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""
         places: list[tuple[Location, frozenset[tuple[str, int]]]] = []
         for one in finding.candidates[:MAX_CANDIDATES]:
-            at = one.location
-            there = Question(operation=Operation.DEFINITION, file_path=at.path, line=at.line, character=at.character)
+            at, text = one.location, (await self._file(one.location.path, visit.workspace)).text
+            place = LocatedSymbol(at).position if text is None else _name_from(text, LocatedSymbol(at).position, name)
+            line, character = place.line + 1, place.character + 1
+            there = Question(operation=Operation.DEFINITION, file_path=at.path, line=line, character=character)
             answer = await self._ask(there, visit)
             found = frozenset((place.path, place.line) for place in answer.data or ())
             places.append((at, found or frozenset({(at.path, at.line)})))
@@ -247,19 +249,25 @@ def _members(subject: Subject, name: Name, symbols: Sequence[Symbol], workspace:
 
 
 def _at_name(question: Question, subject: Subject) -> Subject:
-    """Where the name itself stands: outlines may give the begin of what it is part of, such as that of an element.
+    """Where the name itself stands: outlines may give the beginning of what it is part of, such as an element.
 
     Whoever asks for all uses of a function asks for those of the member that it is assigned to.
     """
     if subject.text is None or subject.position is None:
         return subject
-    name, position = name_of(question.symbol or ""), subject.position
-    if word_at(subject.text, position) != name.parts[-1]:
-        on_line = (one.start for one in occurrences(subject.text, position.line, name.parts[-1]))
-        position = next((one for one in on_line if one.character >= position.character), position)
+    name = name_of(question.symbol or "")
+    position = _name_from(subject.text, subject.position, name)
     if ROWS[question.operation].is_wide or question.operation is Operation.RENAME:
         position = member_at(subject.text, position, name)
     return replace(subject, position=position)
+
+
+def _name_from(text: Text, position: Position, name: Name) -> Position:
+    """Where the name stands from a place on; the place itself where it does not."""
+    if word_at(text, position) == name.parts[-1]:
+        return position
+    on_line = (one.start for one in occurrences(text, position.line, name.parts[-1]))
+    return next((one for one in on_line if one.character >= position.character), position)
 
 
 def require_ok(answer: Answer[Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.api.answers import State
-from pilotfish.api.questions import Moment, Touch
+from pilotfish.api.questions import Moment, Operation, Question, Touch
 from support.files.repositories import commit_everything, run_git
 from support.services.real import RealService, only, real_service
 
@@ -73,6 +73,20 @@ async def test_an_edit_of_settings_tells_what_it_broke(tmp_path: Path) -> None:
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": STRICT})
         assert (await ground.service.touched(touch, ground.client)).text == ""
         assert await reach(ground, "stop") == ""
+
+
+async def test_where_nobody_had_judged_the_other_files_the_edit_is_not_called_clean(tmp_path: Path) -> None:
+    """As right after the start of a conversation: the alias of an import was taken away, and nothing was said."""
+    async with project(tmp_path, "basedpyright", PYTHON, "pyrightconfig.json") as ground:
+        await ground.service.ask(Question(operation=Operation.HOVER, file_path="lib.py", line=4), ground.client)
+        for settings, said in (
+            (STRICT, "What pyrightconfig.json changes for other files is not known: none was checked before."),
+            (LOOSE, ""),
+        ):
+            before = (ground.root / "pyrightconfig.json").read_text()
+            ground.write("pyrightconfig.json", settings)
+            touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": before})
+            assert (await ground.service.touched(touch, ground.client)).text == said, "once"
 
 
 async def test_so_does_a_command_that_rewrites_them(tmp_path: Path) -> None:

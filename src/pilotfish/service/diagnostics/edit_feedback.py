@@ -357,6 +357,7 @@ class EditFeedback:
         say = judged.limits.no_verdict == "say"
         without = (*judged.edited, *judged.others.unjudged)
         notes = [*self._notices.take(visit, without), *_uncompared(visit.workspace, judged)] if say else []
+        notes += self._notices.take_lines(visit.client, _unknown_settings(visit.workspace, judged)) if say else ()
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += self._missing_line(visit, judged.missing.introduced, judged)
         notes += self._notices.take_lacking(visit.client, explanations(visit.workspace, judged.verdicts))
@@ -410,9 +411,26 @@ def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
     paths = _possibly_older(judged.limits, judged.others)
     if not paths:
         return []
-    names = [named(path, workspace.root) for path in paths[:MAX_NAMED]] + ["…"] * (len(paths) > MAX_NAMED)
     files = "1 other file has" if len(paths) == 1 else f"{len(paths)} other files have"
-    return [f"{files} errors that may be older than this edit: {', '.join(names)}"]
+    return [f"{files} errors that may be older than this edit: {_names(paths, workspace)}"]
+
+
+def _names(paths: Sequence[AbsPath], workspace: Workspace) -> str:
+    names = [named(path, workspace.root) for path in paths[:MAX_NAMED]]
+    return ", ".join([*names, *["…"] * (len(paths) > MAX_NAMED)])
+
+
+def _unknown_settings(workspace: Workspace, judged: Judged) -> list[str]:
+    """What a change of settings did to other files, where nobody had judged these before it."""
+    if not judged.settings or judged.others.unchecked:
+        return []
+    settings = ", ".join(named(path, workspace.root) for path in judged.settings)
+    older = _possibly_older(judged.limits, judged.others)
+    if older:
+        return [f"Whether {settings} brought the errors in {_names(older, workspace)} is not known."]
+    if judged.others.verdicts:
+        return []
+    return [f"What {settings} changes for other files is not known: none was checked before."]
 
 
 def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:

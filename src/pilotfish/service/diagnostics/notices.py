@@ -61,6 +61,10 @@ class Notices:
         told = ((str(one), f"{left_out if one.hides_uses else ''}{one}") for one in found if not one.of_packages)
         return _unsaid(self._said_to(client), told)
 
+    def take_lines(self, client: ClientSession, lines: Iterable[str]) -> tuple[str, ...]:
+        """Those of these lines that have not been said yet."""
+        return _unsaid(self._said_to(client), ((line, line) for line in lines))
+
     def _said_to(self, client: ClientSession) -> set[str]:
         said = self._said.get(client.id)
         if said is None:

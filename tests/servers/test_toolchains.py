@@ -14,6 +14,7 @@ from pilotfish.servers.toolchains import (
     no_node_packages,
     no_python_packages,
     old_go,
+    old_go_server,
     with_toolchain,
 )
 from pilotfish.servers.tree import DiskTree
@@ -143,6 +144,24 @@ def test_a_go_that_refuses_newer_modules_blocks(
     found = old_go(folders(tmp_path), TREE, AbsPath(str(tmp_path / "go" / "bin" / "go")), downloads=downloads)
     assert (found and found.what) == result
     assert found is None or found.blocks
+
+
+@pytest.mark.parametrize(
+    ("built", "is_told"),
+    [(b"go1.19.5", True), (b"go1.22.1", False), (b"go1.23.0", False), (b"devel", False)],
+    ids=["older", "same", "newer", "not known"],
+)
+def test_a_server_that_an_older_go_built_is_said_to_be_too_old(built: bytes, *, is_told: bool, tmp_path: Path) -> None:
+    write(tmp_path / "go" / "VERSION", "go1.22.10")
+    write(tmp_path / "go" / "bin" / "go")
+    program = tmp_path / "bin" / "gopls"
+    program.parent.mkdir()
+    program.write_bytes(b"\x7fELF" + b"\xff Go buildinf:\x08\x02" + bytes(16) + bytes([len(built)]) + built + b"\xaf")
+    found = old_go_server(AbsPath(str(program)), AbsPath(str(tmp_path / "go" / "bin" / "go")))
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.what.startswith("gopls was built by Go 1.19, and Go 1.22 is installed")
+        assert found.step == "go install golang.org/x/tools/gopls@latest"
 
 
 def test_a_proxy_of_rustup_without_its_component_is_empty(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ async def test_a_component_that_is_imported_and_used_as_an_element_is_one_symbol
             return [{"name": "Counter", "kind": 13, "range": one, "selectionRange": one} for one in found]
 
         def definition(params: Any) -> list[dict[str, Any]]:
-            line, character = params["position"]["line"], params["position"]["character"]
+            line, character = int(params["position"]["line"]), int(params["position"]["character"])
             return [there] if lines[line][character:].startswith("Counter") else []
 
         script.on("textDocument/documentSymbol", outline)

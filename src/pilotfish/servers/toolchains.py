@@ -4,10 +4,13 @@ Packages that are not installed, a toolchain that is too old, a compile database
 read from files: nothing of the project is run to find out.
 """
 
+import mmap
 import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from glob import glob
 
 from msgspec import Struct
@@ -52,6 +55,9 @@ COMPILE_DATABASES = ("compile_commands.json", "build/compile_commands.json", "co
 """Where clangd looks in every folder above a file."""
 
 _GO_VERSION = re.compile(r"(?:^|\s)go\s*(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
+
+BUILT_BY_GO = re.compile(rb"\xff Go buildinf:.\x02.{16}.(go\d{1,6}\.\d{1,6}(?:\.\d{1,6})?)", re.DOTALL)
+"""What Go writes into each program since 1.18: by which Go it was built."""
 
 STRICT_GO = (1, 21, 0)
 """From this version on, Go does nothing in a module that asks for a newer one, unless it may download that."""
@@ -125,6 +131,29 @@ def old_go(
     result = "checks nothing of it" if blocks else "reports what is newer as errors"
     what = f"go.mod asks for Go {wanted}, and Go {here} is installed, which {result}."
     return Shortfall(what, f"install Go {wanted} or newer from https://go.dev/dl/", blocks=blocks)
+
+
+def old_go_server(server: AbsPath | None, go: AbsPath | None) -> Shortfall | None:
+    """Whether a server was built by an older Go than the installed one, whose packages it may not be able to read."""
+    if server is None or go is None:
+        return None
+    home, path = os.path.dirname(os.path.dirname(real_path(go))), real_path(server)
+    installed = _go_version(DiskTree().read(os.path.join(home, "VERSION"), MAX_BYTES) or "")
+    with suppress(OSError, ValueError):
+        built = _built_by(path, os.stat(path).st_mtime_ns)
+        if installed is not None and built is not None and built[:2] < installed[:2]:
+            name, was, now = os.path.basename(server), *(f"{major}.{minor}" for major, minor, _ in (built, installed))
+            what = f"{name} was built by Go {was}, and Go {now} is installed: it may report what is newer as errors."
+            return Shortfall(what, f"go install golang.org/x/tools/{name}@latest")
+    return None
+
+
+@lru_cache(maxsize=8)
+def _built_by(path: str, _modified: int) -> tuple[int, int, int] | None:
+    """The Go that built a program. Its 30 MB are looked through once."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        found = BUILT_BY_GO.search(data)
+        return _go_version(found[1].decode()) if found else None
 
 
 def is_hollow(spec: ServerSpec, path: AbsPath, environment: Mapping[str, str]) -> bool:

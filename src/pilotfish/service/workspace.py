@@ -33,6 +33,7 @@ from pilotfish.servers.toolchains import (
     no_node_packages,
     no_python_packages,
     old_go,
+    old_go_server,
 )
 from pilotfish.servers.tree import DiskTree, Sight, Witness
 from pilotfish.service.launches import Launches
@@ -135,7 +136,8 @@ class Workspace:
                 return no_compile_database(folders, self._tree)
             case Environment.GO:
                 downloads = self.restriction(spec, self._root_of(spec, path)) is None
-                return old_go(folders, self._tree, self.program("go"), downloads=downloads)
+                go, server = self.program("go"), self.program(spec.command[0])
+                return old_go(folders, self._tree, go, downloads=downloads) or old_go_server(server, go)
             case None:
                 return None
 

@@ -264,10 +264,13 @@ def test_named_files_without_a_server_are_skipped_as_well(workspace: ScriptedWor
 
 
 def test_a_linter_that_waits_for_trust_is_a_note(workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    waiting = Error("oxlint", "oxlint waits for trust.", Code.UNTRUSTED)
+    waiting = Error("oxlint", "LSP server was found at /a/long/path and not started.", Code.UNTRUSTED)
     workspace.verdicts = {"a.py": verdict("a.py", errors=(waiting,))}
     assert workspace.run("check", "a.py") == 0
-    assert capsys.readouterr().out == "note: oxlint waits for trust.\nNo problems in 1 file.\n"
+    assert (
+        capsys.readouterr().out
+        == "note: oxlint waits for trust and has checked nothing: pilotfish trust\nNo problems in 1 file.\n"
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--skip-missing"]], ids=["owed", "skipped"])

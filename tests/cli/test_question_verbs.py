@@ -190,6 +190,7 @@ def test_a_missing_server_is_said_with_what_to_do(workspace: ScriptedWorkspace, 
         pytest.param(["uninstall", "vue"], "pilotfish install --remove vue", id="one server and not all"),
         pytest.param(["remove", "vue"], "Did you mean install --remove?", id="a verb that is an option"),
         pytest.param(["hover", "--nope", "x"], "No such option", id="unknown option"),
+        pytest.param(["refs", "vue"], "Did you mean references?", id="a shorter name"),
         pytest.param(["nope"], "No such command 'nope'", id="unknown verb"),
     ],
 )

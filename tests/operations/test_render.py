@@ -291,6 +291,14 @@ def test_the_impact_of_a_named_symbol_begins_with_its_users() -> None:
     assert told[1:] == ["1 error in these files, of 2 files checked:", "b.py:9:1  error: wrong"]
 
 
+def test_a_change_of_files_that_no_server_checks_counts_neither_files_nor_symbols() -> None:
+    found = Impact(changed=(), broken={}, checked=0, files=("package-lock.json",))
+    assert text_of(answer_from(Operation.IMPACT, found, FRESH)).splitlines() == [
+        "No changed file has a server that checks it.",
+        "package-lock.json: changed outside of symbols",
+    ]
+
+
 def test_errors_that_are_counted_and_not_listed_are_said_to_be_more() -> None:
     many = tuple(structs.replace(WRONG, line=number) for number in range(1, 12))
     found = Impact(changed=(UsedSymbol(symbol=symbol("greet", 1)),), broken={"b.py": many}, checked=2, named=True)

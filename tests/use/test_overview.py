@@ -186,7 +186,7 @@ def test_trust_names_the_servers_that_wait_for_it(user: ShellUser) -> None:
     user.write("a.ts", "export const a = 1;\n")
     user.write("node_modules/.bin/biome", "#!/bin/sh\n")
     (user.root / "node_modules/.bin/biome").chmod(0o755)
-    assert "These servers wait for it: biome" in user.run("trust").stdout
+    assert "These servers wait for trust: biome" in user.run("trust").stdout
 
 
 @pytest.mark.proves("REG-7")

@@ -287,10 +287,12 @@ def _impact(found: Impact) -> _Page:
     what = "Errors in these files (possibly older)" if found.possibly_older else "Broken now"
     broken = f"{what}, of {counted(found.checked, 'file')} checked:" if errors else None
     new = "new errors" if found.older else "errors"
-    head = [broken, *errors] if broken else [f"No {new} in the {counted(found.checked, 'file')} that were checked."]
+    clean = f"No {new} in the {counted(found.checked, 'file')} that were checked."
+    head = [broken, *errors] if broken else [clean if found.checked else "No changed file has a server that checks it."]
     if found.older:
         head += [f"And {counted(found.older, 'older error')}."]
-    return _Page([*head, f"{counted(len(found.changed), 'symbol')} changed:"], items, [], "lines")
+    head += [f"{counted(len(found.changed), 'symbol')} changed:"] if found.changed else []
+    return _Page(head, items, [], "lines")
 
 
 def _used(one: UsedSymbol) -> Iterator[str]:

@@ -222,7 +222,8 @@ def _faults(chosen: FilesToCheck, heard: Sequence[DiagnosticsAnswer]) -> tuple[l
     # The server of files that others import is told with its own files.
     absent = {why.message for why, _ in chosen.unserved}
     faults = [(error, answer) for answer in heard for error in answer.errors if error.message not in absent]
-    waiting = [error.message for error, answer in faults if _is_withheld_companion(error, answer)]
+    withheld = [error.server_id for error, answer in faults if _is_withheld_companion(error, answer)]
+    waiting = [f"{server} waits for trust and has checked nothing: pilotfish trust" for server in withheld]
     return [error for error, answer in faults if not _is_withheld_companion(error, answer)], waiting
 
 

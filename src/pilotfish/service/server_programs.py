@@ -141,7 +141,7 @@ class ServerPrograms:
         needed = None if spec.restricted is None else spec.restricted.requires
         if needed is not None and not fits_npm(needed, Search(DiskTree(), ancestors(root, self._boundary.workspace))):
             # Not kept: packages are installed meanwhile.
-            return Withheld(f"{spec.name} needs the project's own {needed.package}, which is not trusted")
+            return Withheld(f"{spec.name} runs code of the project, which is not trusted")
         key = (spec.id, root)
         if key not in self.known.admitted:
             located = self.located(spec, root)

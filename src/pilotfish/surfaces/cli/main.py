@@ -114,7 +114,11 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
 VERBS: Mapping[str, Verb] = {name: verb for section in SECTIONS.values() for name, verb in section.items()}
 
 
-ELSEWHERE = {"remove": "install --remove", "version": "--version", "http": "serve"}
+ELSEWHERE = {
+    "remove": "install --remove", "version": "--version", "http": "serve", "def": "definition", "find": "references",
+    "goto": "definition", "lint": "check", "move": "rename-file", "outline": "symbols", "refs": "references",
+    "usages": "references", "uses": "references",
+}  # fmt: skip
 """What people look for, and where it is: the nearest spelling would be the opposite, or nothing."""
 
 

@@ -148,7 +148,7 @@ def wiring(root: str, environment: Mapping[str, str]) -> Iterator[SetupFinding]:
     found = [finding for host in load_hosts().values() if (finding := _host(host, where, receipts)) is not None]
     yield from found
     if not found:
-        yield SetupFinding("hosts", "note", "no coding agent was found on this machine")
+        yield SetupFinding("coding agents", "note", "none was found on this machine")
 
 
 def _host(host: HostSpec, where: Where, receipts: Receipts) -> SetupFinding | None:

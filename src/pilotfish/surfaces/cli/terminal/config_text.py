@@ -65,6 +65,8 @@ def offer_lines(offer: TrustOffer, root: AbsPath, waiting: Sequence[str] = ()) -
 
     `waiting`: the servers that only wait for this.
     """
+    if waiting:
+        yield f"These servers wait for trust: {', '.join(map(printable, waiting))}."
     if not offer.entries:
         yield f"{printable(root)} asks to run no program of its own."
     for server, entry in offer.entries.items():
@@ -74,8 +76,6 @@ def offer_lines(offer: TrustOffer, root: AbsPath, waiting: Sequence[str] = ()) -
         yield f"  in {printable(root)} or a folder of it"
     for word, digest in offer.programs.items():
         yield f"  {json.dumps(word)} is a file of the workspace: {digest}"
-    if waiting:
-        yield f"These servers wait for it: {', '.join(map(printable, waiting))}."
     yield CONSEQUENCE
 
 

@@ -136,7 +136,9 @@ def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None
             expect(agents).to_have_count(1)
             link.request("ask", {"operation": "hover", "filePath": "wrong.x", "line": 1, "character": 1})
             asked = window.get_by_role("list", name=f"Questions about {home.root}")
-            expect(asked).to_contain_text("agent hover wrong.x:1:1: ")
+            expect(asked).to_contain_text("agent: hover wrong.x:1:1, ")
+            link.request("ask", {"operation": "findReferences", "filePath": "wrong.x", "line": 1, "character": 1})
+            expect(asked).to_contain_text("agent: find references wrong.x:1:1, ")
         expect(agents).to_have_count(0)
         for pid in [pid for pid, command in home.processes().items() if "fakels" in command]:
             os.kill(pid, signal.SIGKILL)

@@ -303,8 +303,9 @@ function outcome({ state, introduced, fixed, text, reason }) {
 
 function questionText(asked) {
   const found = asked.results === undefined ? "" : `, ${count(asked.results, "result")}`;
-  const words = [new Date(asked.at).toLocaleTimeString(), clientName(asked), asked.operation, asked.about].filter(Boolean);
-  return `${words.join(" ")}: ${asked.state}${found}, ${asked.durationMs} ms`;
+  const operation = asked.operation.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const words = [new Date(asked.at).toLocaleTimeString(), `${clientName(asked)}:`, operation, asked.about].filter(Boolean);
+  return `${words.join(" ")}, ${asked.state}${found}, ${asked.durationMs} ms`;
 }
 
 function newChange() {

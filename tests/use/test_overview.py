@@ -138,6 +138,14 @@ def test_all_servers_that_a_project_lacks_are_installed_in_one_step_after_its_pa
     assert next_step(user) == "Next: pilotfish install typescript vue"
 
 
+def test_a_server_that_asks_another_one_is_not_all_that_a_project_needs(user: ShellUser) -> None:
+    user.configure({"security": {"trustedProjectRoots": [str(user.root)]}})
+    user.write("App.vue", "<script></script>\n")
+    user.plant("vue-language-server", "#!/bin/sh\n")
+    assert "vue is ready, but typescript is not installed" in "\n".join(told(user))
+    assert next_step(user) == "Next: pilotfish install typescript"
+
+
 def test_scripts_are_where_there_is_nothing_else(user: ShellUser) -> None:
     user.write("run.sh", "echo\n")
     assert next_step(user) == "Next: pilotfish install bash"

@@ -169,7 +169,7 @@ def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
             restricted = workspace.restriction(spec, candidate.root)
             incomplete = restricted is not None and restricted.incomplete
             known = replace(blank, state="ready", path=path, given_up=allowed.given_up, incomplete=incomplete)
-            return _without_helpers(workspace, spec, known)
+            return _without_helpers(workspace, spec, _without_other(workspace, candidate, known))
 
 
 def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, blank: ServerReport) -> ServerReport:
@@ -218,6 +218,17 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
         confined=held,
         advice=(_trust(workspace),) if blank.incomplete and not blank.needs else blank.advice,
     )
+
+
+def _without_other(workspace: Workspace, candidate: Candidate, known: ServerReport) -> ServerReport:
+    """With the server that it relays questions to, where that one is not here."""
+    relay = candidate.spec.relay
+    others = () if relay is None else [workspace.specs[name] for name in relay.to if name in workspace.specs]
+    if not others or any(isinstance(workspace.located(replace(candidate, spec=one)), ProgramFound) for one in others):
+        return known
+    step, problem = workspace.install_hint(others[0]), f"{others[0].id} is not installed"
+    needs = (f"{others[0].id} for types in scripts, and it is not installed",)
+    return replace(known, problem=problem, needs=needs, incomplete=True, advice=(step,) if step else ())
 
 
 def _without_helpers(workspace: Workspace, spec: ServerSpec, known: ServerReport) -> ServerReport:

@@ -39,7 +39,7 @@ from support.proving.lookups import look_ups, projects, record, traced
 from support.proving.others import show_others
 from support.proving.play import MAX_WORDS, FreshAndWrong, NotProven, prove
 from support.proving.programs import Installed, installed
-from support.proving.rows import Programs, ProofRow, others_of, rows
+from support.proving.rows import Programs, ProofRow, rows, shown_cases
 from support.proving.untrusted import untrusted
 from support.servers.real import User
 
@@ -124,10 +124,8 @@ def attempt(server: str, steps: Collection[str] = STEPS) -> Proof | Parts | Base
         version = _version(server, there)
         proof = _shown(server, there, lambda user: prove(row, user, version)) if "proof" in steps else None
         if "others" in steps:
-            case = others_of(row)
-            parts["others"] = () if case is None else _shown(server, there, partial(show_others, row, case))
-            for more in row.also:
-                _shown(server, there, partial(show_others, row, more))
+            shown = [_shown(server, there, partial(show_others, row, case)) for case in shown_cases(row)]
+            parts["others"] = shown[0] if shown else ()
         if "lookups" in steps:
             found = (_shown(server, there, partial(traced, row, files)) for files in projects(row))
             record(server, version, look_ups(row, set[str]().union(*found)))

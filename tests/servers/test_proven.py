@@ -7,13 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.install import bundles
 from pilotfish.servers.proven import proofs, why_listed
 from prove import make_user
 from support.proving.others import show_others
 from support.proving.play import FreshAndWrong, NotProven, prove
-from support.proving.programs import SYSTEM, Installed
-from support.proving.rows import Others, ProofRow, others_of, replaced, rows
+from support.proving.programs import ENTRANCES, OWN, SYSTEM, Installed
+from support.proving.rows import Others, ProofRow, others_of, replaced, rows, shown_cases
 from support.proving.switches import searched, switches, undecided
 from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, untrusted
 from support.servers.real import NPM, PYPI, require
@@ -43,6 +42,11 @@ def test_a_case_of_other_files_names_its_files_and_its_edits_change_the_first(ca
     assert case.through is None or case.third
     assert case.edit is None or re.compile(case.error).pattern
     assert case.edit is not None or re.compile(case.gone).pattern
+
+
+def test_of_a_server_whose_verdicts_are_all_partial_no_other_files_are_shown() -> None:
+    counts = {server: len(shown_cases(rows()[server])) for server in ("astro", "svelte", "ty", "yaml")}
+    assert counts == {"astro": 0, "svelte": 4, "ty": 1, "yaml": 0}
 
 
 def test_what_is_told_of_other_files_was_shown_with_many_servers() -> None:
@@ -129,14 +133,14 @@ def test_of_every_proven_server_a_run_has_shown_that_nothing_of_an_untrusted_pro
 
 @pytest.mark.proves("TRUST-8")
 def test_every_switch_for_untrusted_projects_that_was_found_is_set_or_needless() -> None:
-    """Of what is proven, the servers of PyPI and npm were searched; a newer release is searched with its proof."""
+    """What is proven was searched; a newer release is searched with its proof."""
     known, specs = searched(), load()
     assert {server for server, one in known.items() if undecided(specs[server], {*one.found})} == set()
-    assert len(known.keys() & bundles().keys() & proofs().keys()) >= ENOUGH
+    assert proofs().keys() <= known.keys()
 
 
 @pytest.mark.proves("TRUST-8")
-@pytest.mark.parametrize("server", ["eslint", "json", "ruff", "ty", "typescript", "yaml"])
+@pytest.mark.parametrize("server", ["basedpyright", "bash", "eslint", "json", "ruff", "ty", "typescript", "yaml"])
 def test_a_switch_of_an_installed_server_is_decided_on(server: str) -> None:
     require([server])
     spec = load()[server]
@@ -162,6 +166,16 @@ def test_a_switch_that_nobody_has_decided_on_is_found(tmp_path: Path, code: str,
     assert switches(tmp_path / "cli.js") == found
     assert undecided(load()["json"], found) == found
     assert not undecided(load()["svelte"], found - {"untrustedworkspace"})
+
+
+@pytest.mark.proves("TRUST-8")
+def test_of_a_server_of_debian_its_package_is_searched(tmp_path: Path) -> None:
+    entrance, library = tmp_path / ENTRANCES / "server", tmp_path / "usr" / "lib" / "server.rb"
+    for file, text in ((entrance, "#!/bin/sh"), (library, "params[:untrustedWorkspace]")):
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    (entrance.parent / OWN).write_text(str(library))
+    assert switches(entrance) == {"untrustedworkspace"}
 
 
 @pytest.mark.proves("TRUST-8")

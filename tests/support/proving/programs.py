@@ -43,6 +43,10 @@ exec unshare {flags}--mount /bin/sh -c 'mount --bind "$0" /usr && exec "$@"' {ro
 """A program that another one of the same folder starts is in that namespace already."""
 
 
+ENTRANCES, OWN = "entrances", ".own"
+"""The folder of such programs, and the list of what the first package holds: the server itself."""
+
+
 class Installed(Struct, frozen=True):
     """What is there for a server."""
 
@@ -111,18 +115,31 @@ def _from_debian(server: str, wanted: Debian) -> tuple[str, str]:
         for archive in _archives(wanted.suite, (*wanted.packages, *ESSENTIAL), root / "archives"):
             _run(["dpkg-deb", "--extract", str(archive), str(root)])
         (root / "whole").touch()
-    programs = root / "entrances"
+    programs = root / ENTRANCES
     programs.mkdir(exist_ok=True)
+    (programs / OWN).write_text("\n".join(map(str, _files_of(root, wanted.packages[0]))))
     own = {load()[server].command[0]: wanted.program} if wanted.program else {}
     for name, program in {**own, **{os.path.basename(path): path for path in wanted.also}}.items():
         flags = "" if os.geteuid() == 0 else "--map-root-user "
         (programs / name).write_text(ENTER.format(flags=flags, root=root, program=program))
         (programs / name).chmod(0o755)
-    return str(programs), _debian_version(root / "archives", wanted.packages[0])
+    return str(programs), _debian_version(_archive(root, wanted.packages[0]))
 
 
-def _debian_version(archives: Path, package: str) -> str:
-    (found,) = archives.glob(f"{package}_*.deb")
+def _archive(root: Path, package: str) -> Path:
+    (found,) = (root / "archives").glob(f"{package}_*.deb")
+    return found
+
+
+def _files_of(root: Path, package: str) -> list[Path]:
+    """Where the files of a package are; some are links into another package."""
+    argv = ["dpkg-deb", "--fsys-tarfile", str(_archive(root, package))]
+    tar = subprocess.run(argv, capture_output=True, check=True).stdout
+    names = subprocess.run(["tar", "--list"], input=tar, capture_output=True, check=True).stdout.decode().split("\n")
+    return [file for name in names if name and (file := root / name).is_file()]
+
+
+def _debian_version(found: Path) -> str:
     version = found.name.split("_")[1].replace("%3a", ":")
     return re.sub(r"^\d+:|-[^-]*$", "", version)
 

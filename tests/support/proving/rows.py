@@ -29,6 +29,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from pilotfish.servers.catalogue import load
+
 DEFINITION, USE = "§", "¤"
 
 FOLDER = Path(__file__).with_name("rows")
@@ -159,6 +161,12 @@ def others_of(row: ProofRow) -> Others | None:
         return own
     said = {name: value for name in own.__struct_fields__ if (value := getattr(own, name))}
     return replace(model, **said)
+
+
+def shown_cases(row: ProofRow) -> tuple[Others, ...]:
+    """What other files are shown by; nothing where every verdict is partial: what is told is not known to be all."""
+    first = others_of(row)
+    return () if first is None or load()[row.server].freshness.not_checked else (first, *row.also)
 
 
 @cache

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from pilotfish.servers.spec import ServerSpec
+from support.proving.programs import ENTRANCES, OWN
 
 WORDS = re.compile(
     rb"untrusted.?workspace|initializationoptions\??\.istrusted|workspace\.istrusted|workspace.?trust|restricted.?mode"
@@ -78,8 +79,12 @@ def undecided(spec: ServerSpec, found: set[str]) -> set[str]:
 
 
 def _sources(program: Path) -> Iterator[Path]:
-    """Of npm the packages of its author, since one may only start another; of PyPI the modules that a script names."""
+    """Of npm the packages of its author, since one may only start another; of PyPI the modules that a script names; of
+    Debian the package."""
     yield program
+    if program.parent.name == ENTRANCES:
+        yield from map(Path, (program.parent / OWN).read_text().split("\n"))
+        return
     package = next((folder for folder in program.parents if (folder / "package.json").is_file()), None)
     if package is not None:
         own = package.parent if package.parent.name.startswith("@") else package

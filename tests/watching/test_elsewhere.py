@@ -33,6 +33,21 @@ async def test_it_notices_what_happened_when_it_is_asked(
         assert told - {*expected} <= {"changed file", "changed folder/inner/deep"}
 
 
+@pytest.mark.parametrize("folder", [".venv/lib/python3.11/site-packages/package", "node_modules/package"])
+async def test_a_line_that_changes_inside_of_an_installed_package_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setattr(tree, "DOUBT_NANOSECONDS", 0)
+    module = tmp_path / folder / "module.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("value = 1")
+    before = module.stat().st_ctime_ns
+    async with watched_elsewhere(module.parent, EVERYTHING) as changes:
+        while module.stat().st_ctime_ns == before:
+            module.write_text("value = 2")
+        assert await changes.found() == ["changed module.py"]
+
+
 async def until_told(changes: Watched, expected: str) -> None:
     while expected not in await changes.found():
         await changes.watcher.wait_for_changes()

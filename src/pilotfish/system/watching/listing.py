@@ -38,8 +38,6 @@ class Listing(Struct, frozen=True):
     """Name → inode."""
     shared: frozenset[str] = frozenset()
     """The files among these that are links or have several names."""
-    stamp: int = 0
-    """When a name in it last came or went, as before it was listed."""
 
 
 class Shortage(Struct, frozen=True):
@@ -101,14 +99,6 @@ def listing(folder: AbsPath, *, follow: bool) -> Listing | Shortage | None:
         return Shortage(os.strerror(error.errno).lower()) if error.errno in _SHORTAGES else None
 
 
-def stamp_of(folder: AbsPath) -> int:
-    """When a name in a folder last came or went; 0 when there is no such folder."""
-    try:
-        return os.lstat(folder).st_mtime_ns
-    except OSError:
-        return 0
-
-
 def _listed(descriptor: int, folder: AbsPath) -> Listing:
     own = os.fstat(descriptor)
     files: dict[str, int] = {}
@@ -127,7 +117,7 @@ def _listed(descriptor: int, folder: AbsPath) -> Listing:
                 files[entry.name] = calls.changed_ns(status)
                 if (is_link or status.st_nlink > 1) and _is_shared(join(folder, entry.name), status, is_link=is_link):
                     shared.add(entry.name)
-    return Listing(own.st_ino, files, folders, frozenset(shared), own.st_mtime_ns)
+    return Listing(own.st_ino, files, folders, frozenset(shared))
 
 
 def _is_shared(path: AbsPath, status: os.stat_result, *, is_link: bool) -> bool:

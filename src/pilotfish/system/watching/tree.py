@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside, is_installed
+from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import read_regular
@@ -37,7 +37,6 @@ from pilotfish.system.watching.listing import (
     linked_folder,
     listing,
     look_at,
-    stamp_of,
     target_stamp,
 )
 from pilotfish.system.watching.watches import Sentry, Watches
@@ -74,8 +73,6 @@ class Doubt(Struct, frozen=True):
 class WatchedFolder(Struct):
     rules: Rules
     inode: int = 0
-    stamp: int = 0
-    """When a name in it last came or went; -1 when that is too recent to prove anything."""
     files: dict[str, int] = field(default_factory=dict[str, int])
     """Name → time of the last change of status, in nanoseconds."""
     folders: dict[str, int] = field(default_factory=dict[str, int])
@@ -259,8 +256,8 @@ class WatchedTree:
     def poll(self, enough: Callable[[], bool]) -> None:
         """Look at the folders that are not watched: all that are attended to, then the longest unpolled ones first.
 
-        Where events tell of them, too, if late, installed packages are compared only when a name came or went: they are
-        replaced, and hardly ever written in place.
+        Installed packages, too, even where events tell of them late: a person changes a line in one, and whoever asks
+        at once would be told of the code before. 44,000 files take 0.2 s.
         """
         self.is_behind = False
         without = tuple(self.watches.without)
@@ -271,15 +268,8 @@ class WatchedTree:
             if enough():
                 self.is_behind = True
                 return
-            if path not in self._attended and not (self._is_told_late and self._stands_installed(path)):
+            if path not in self._attended:
                 self._compare(path)
-
-    def _stands_installed(self, path: AbsPath) -> bool:
-        """Whether an installed package has the names that it had."""
-        folder = self._folders.get(path)
-        if folder is None or folder.doubted or not is_installed(join(path, "")):
-            return False
-        return folder.stamp == stamp_of(path)
 
     def _untold(self) -> list[AbsPath]:
         """Folders that were asked for and of which no folder above tells."""
@@ -363,7 +353,7 @@ class WatchedTree:
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
             return
-        folder.inode, folder.stamp = listed.inode, self._certain(listed.stamp)
+        folder.inode = listed.inode
         if (listed.files, listed.folders) == (folder.files, folder.folders) and not (listed.shared or folder.doubted):
             return
         for name in folder.files.keys() - listed.files.keys():
@@ -455,7 +445,7 @@ class WatchedTree:
             self._come_back(path, listed)
             listed = Listing(0, {}, {})
         links = set(listed.shared)
-        folder = WatchedFolder(rules, listed.inode, self._certain(listed.stamp), listed.files, listed.folders, links)
+        folder = WatchedFolder(rules, listed.inode, listed.files, listed.folders, links)
         self._folders[path] = folder
         if rules.aside is not None:
             self._aside[rules.aside] += 1

@@ -109,6 +109,8 @@ class Judge:
         self._own = frozenset(own)
         self._pending: list[tuple[int, Problem]] = []
         """What has not been told, with the number of the edit that brought it."""
+        self._optional: list[tuple[int, Problem]] = []
+        """What might have been told, and was not: it may still be."""
         self._gone: dict[str, tuple[Problem, ...]] = {}
         """What deleted files had: it is not new when they come back."""
 
@@ -122,7 +124,11 @@ class Judge:
         new = [problem for found in truth.new.values() for problem in found]
         after = [problem for found in truth.after.values() for problem in found]
         right, rest = matched(feedback.findings, new)
-        words, rest = matched(rest, [problem for found in truth.optional.values() for problem in found])
+        self._optional += [(edit.number, problem) for found in truth.optional.values() for problem in found]
+        self._optional = _still(self._optional, after)
+        words, rest = matched(rest, [problem for _, problem in self._optional])
+        said = {id(problem) for _, problem in words}
+        self._optional = [(number, problem) for number, problem in self._optional if id(problem) not in said]
         late, rest, since = self._late(feedback, rest, after, edited)
         old, rest = matched(rest, after)
         told = {id(problem) for _, problem in right}

@@ -439,6 +439,16 @@ def test_what_stands_on_a_line_that_the_edit_wrote_may_be_told_as_new() -> None:
     assert score.Judge().verdict(EDIT, stays, told(problem("a", "no", 2))).false
 
 
+def test_what_may_be_told_as_new_may_be_told_later_and_once() -> None:
+    there = findings(problem("a", "no y", 4))
+    reworded = truth.Truth.of(findings(problem("a", "no x", 4)), there, ())
+    stays = truth.Truth.of(there, there, ())
+    judge = score.Judge()
+    assert not judge.verdict(EDIT, reworded, told()).false
+    assert not judge.verdict(EDIT, stays, told(problem("a", "no y", 4))).false
+    assert judge.verdict(EDIT, stays, told(problem("a", "no y", 4))).false
+
+
 MESSAGES = st.lists(st.sampled_from("xyz"), max_size=8)
 
 

@@ -82,7 +82,7 @@ class ChangeSource(Sentry, Protocol):
     async def readable(self, watches: Watches) -> None:
         """Wait until there may be something to look at."""
 
-    def close(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 @asynccontextmanager
@@ -167,7 +167,8 @@ class FolderWatcher:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             await self._lock.acquire()
             self._lock.release()
-        self._source.close()
+        with anyio.CancelScope(shield=True):
+            await self._source.close()
 
     def _cover(self, interest: Interest) -> None:
         self._tree.cover(tops(interest))

@@ -197,7 +197,7 @@ class _Kernel:
                     hints.names[key] = hints.names.get(key, False) or bool(mask & WRITTEN)
                     hints.has_folders |= bool(mask & FOLDER)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._closed = True
         if self._inotify is not None:
             self._inotify.close()

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import anyio
+import anyio.to_thread
 from watchfiles._rust_notify import RustNotify
 
 from pilotfish.model import AbsPath
@@ -80,9 +81,10 @@ class _Events:
             self._waiting = asyncio.get_running_loop().run_in_executor(self._thread, self._wait, tops, self._stop)
         await asyncio.wait((self._waiting,))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._stop.set()
-        self._thread.shutdown(wait=False)
+        # What the system gave for the watches is not given back before the thread has ended.
+        await anyio.to_thread.run_sync(self._thread.shutdown)
         self._notify = None
 
     def _wait(self, tops: Tops, stop: Event) -> None:

@@ -1,5 +1,6 @@
 """Every shape that servers have ever sent, for every operation: read, refused as a whole, or skipped item by item."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -7,6 +8,7 @@ from msgspec import Raw
 
 from pilotfish.api.answers import Edge, HierarchyItem, Hover, Location, Signature, Symbol
 from pilotfish.api.questions import Operation, Question
+from pilotfish.client.session import Session
 from pilotfish.errors import ServerFailed
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult, Spot
@@ -31,6 +33,7 @@ ITEMS = [Operation.PREPARE_CALLS, Operation.SUPERTYPES, Operation.SUBTYPES]
 EDGES = [Operation.INCOMING_CALLS, Operation.OUTGOING_CALLS]
 REQUESTS = [operation for operation, row in ROWS.items() if row.request is not None and row.request.read is not None]
 
+SESSION = cast("Session", SimpleNamespace(server="s", root=path("")))
 HERE = wire_range(1, 4, 9)
 BODY = wire_range(1, 0, 1, end_line=8)
 LOCATION = {"uri": uri("a.py"), "range": HERE}
@@ -398,7 +401,7 @@ def test_outgoing_calls_of_an_item_that_the_caller_handed_back() -> None:
     ],
 )
 def test_every_shape_of_a_workspace_edit_is_one_plan(answer: Json) -> None:
-    (change,) = plan_of("s", raw(answer)).operations
+    (change,) = plan_of(SESSION, raw(answer)).operations
     assert isinstance(change, TextChange)
     assert change.resource.path == path("a.py")
 
@@ -406,13 +409,13 @@ def test_every_shape_of_a_workspace_edit_is_one_plan(answer: Json) -> None:
 @pytest.mark.proves("C116")
 @pytest.mark.parametrize("answer", [{}, {"changes": {}}, {"documentChanges": []}])
 def test_an_edit_that_changes_nothing_is_an_empty_plan(answer: Json) -> None:
-    assert plan_of("s", raw(answer)).operations == ()
+    assert plan_of(SESSION, raw(answer)).operations == ()
 
 
 @pytest.mark.proves("F40")
 def test_half_an_edit_is_malformed_as_a_whole() -> None:
     with pytest.raises(ServerFailed, match="s sent a malformed edit"):
-        plan_of("s", raw({"changes": {uri("a.py"): [{"range": HERE, "newText": "x"}, None]}}))
+        plan_of(SESSION, raw({"changes": {uri("a.py"): [{"range": HERE, "newText": "x"}, None]}}))
 
 
 ACTIONS = [

@@ -49,6 +49,10 @@ def telling(script: Script) -> None:
 PYTHON = (WatchRegistration(FileGlob(lsp_glob("**/*.py"))),)
 
 
+LATE_SECONDS = 30.0
+"""Within which an agent is told of what was not found in time."""
+
+
 class Worktrees:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -186,11 +190,22 @@ async def test_a_shared_server_that_dies_is_started_again_for_each(worktrees: Wo
         assert len(servers) == 3
 
 
-async def test_a_worktree_that_cannot_be_shown_gets_a_server_of_its_own(worktrees: Worktrees) -> None:
+def with_a_link_to_itself(tree: Path) -> None:
+    (tree / "link.py").symlink_to(tree / "a.py")
+
+
+def with_an_environment_of_its_own(tree: Path) -> None:
+    (tree / ".venv").mkdir()
+
+
+@pytest.mark.parametrize("differ", [with_a_link_to_itself, with_an_environment_of_its_own])
+async def test_a_worktree_that_cannot_be_shown_gets_a_server_of_its_own(
+    differ: Callable[[Path], None], worktrees: Worktrees
+) -> None:
     async with pool_on(telling) as (pool, servers):
         for name in ("alone", "one", "two"):
             await worktrees.hover(pool, name)
-        (worktrees.folder / "two" / "link.py").symlink_to(worktrees.folder / "two" / "a.py")
+        differ(worktrees.folder / "two")
         assert (await worktrees.hover(pool, "two"))["all"] == {f"{uri_of(worktrees.top('two'))}/a.py": "two"}
         assert len(servers) == 3
         assert methods(servers[2], "initialize")[0]["rootUri"] == uri_of(worktrees.top("two"))
@@ -249,6 +264,28 @@ async def test_an_edit_keeps_its_turn_and_goes_before_what_nobody_waits_for(work
                     await anyio.sleep(0.5)
         assert order[:3] == ["sweep", "edit", "its other files"]
         assert sorted(order[3:]) == ["sweep 0", "sweep 1", "sweep 2"]
+
+
+async def test_what_is_owed_to_one_is_found_while_another_is_served_all_the_time(worktrees: Worktrees) -> None:
+    async def piece(_session: Session) -> None:
+        await anyio.sleep(0.5)
+
+    async def edits(pool: Pool) -> None:
+        with pool.serving("two"):
+            while True:
+                await pool.use(worktrees.recipe("two"), piece, lease="two")
+
+    async with pool_on(telling, telling) as (pool, _):
+        for name in ("alone", "one", "two"):
+            await worktrees.hover(pool, name)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(edits, pool)
+            await anyio.sleep(1)
+            began = anyio.current_time()
+            for _ in range(3):
+                await pool.use(worktrees.recipe("one"), piece, lease="one")
+            assert anyio.current_time() - began < LATE_SECONDS
+            tasks.cancel_scope.cancel()
 
 
 async def test_what_has_its_turn_asks_on_however_long_others_wait(worktrees: Worktrees) -> None:

@@ -18,8 +18,9 @@ from pilotfish.system.clock import current_time
 PATIENCE_SECONDS = 2.0
 """While others wait for longer than this, no more work joins the turn that is going on."""
 
-HEAD_START_SECONDS = 10.0
-"""So much earlier than work in the background comes that for which a client waits."""
+HEAD_START_SECONDS = 4.0
+"""So much earlier than work in the background comes that for which a client waits. What an edit owes is found in three
+pieces of such work, and told within half a minute also where all others edit all the time."""
 
 
 class Party(Protocol):

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from struct import Struct
 from sys import intern
 
 from pilotfish.model import AbsPath
@@ -37,6 +38,8 @@ DOUBT_NANOSECONDS = 2_000_000_000
 
 NOT_SHOWN = REPOSITORIES | {"__pycache__"}
 
+LOOKS = Struct("=qqQ")
+
 _FOLDER = b"/"
 
 
@@ -49,7 +52,8 @@ class Tree:
 
     def __init__(self, top: AbsPath) -> None:
         self.top = top
-        self._digests: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+        self._digests: dict[str, bytes] = {}
+        """How each file looks (`LOOKS`), and its digest: of 900 files that is 0.2 MB."""
 
     def entries(self) -> dict[str, bytes]:
         """What is at each relative path: a folder, the aim of a link, or the digest of a file; folders come first."""
@@ -62,13 +66,13 @@ class Tree:
                     status = entry.stat(follow_symlinks=False)
                     if not stat.S_ISREG(status.st_mode):
                         continue
-                    looks = (status.st_mtime_ns, status.st_size, status.st_ino)
-                    known = digests.get(name)
-                    said = known[1] if known is not None and known[0] == looks else _digest(_content(entry.path))
+                    looks = LOOKS.pack(status.st_mtime_ns, status.st_size, status.st_ino)
+                    known = digests.get(name, b"")
+                    said = known[LOOKS.size :] if known.startswith(looks) else _digest(_content(entry.path))
                 except FileNotFoundError:
                     continue
                 if max(status.st_mtime_ns, status.st_ctime_ns) < young:
-                    self._digests[name] = (looks, said)
+                    self._digests[name] = looks + said
                 size += status.st_size
             found[name] = said
             if len(found) > MAX_ENTRIES or size > MAX_BYTES:

@@ -35,6 +35,8 @@ from harness.setting import Setting, hook, verb, watching
 BEGIN_SECONDS = 10.0
 DEADLINE_MS = 110_000
 LATE_SECONDS = 30
+CALL_SECONDS = 3
+"""An agent that waits calls a tool as often as this: each call is a program that starts, too."""
 
 FUNCTIONS = 25
 ROW = 25
@@ -150,8 +152,8 @@ class Agent:
             expected = {edited + 1} if is_broken else set[int]()
             named = numbers(told) - {edited}
             is_late = not expected <= named
-            for _ in range(LATE_SECONDS if is_late and not error else 0):
-                time.sleep(1.0)
+            for _ in range(LATE_SECONDS // CALL_SECONDS if is_late and not error else 0):
+                time.sleep(CALL_SECONDS)
                 told, _, error = hook(setting, "plain", {**event, "event": "called", "files": []}, DEADLINE_MS)
                 if error or expected <= (named := numbers(told) - {edited}):
                     break

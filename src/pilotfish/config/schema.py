@@ -202,8 +202,9 @@ class PoolSettings(Section, frozen=True):
         Count | Literal["half"] | None, _about("All servers together; half: of the machine's memory.")
     ] = "half"
     share_worktrees: Annotated[
-        bool, _about("Worktrees of a repository take turns at one server, where it can: less memory, longer waits.")
-    ] = False
+        bool | Literal["auto"],
+        _about("Worktrees of a repository take turns at one server: where it can; auto: where that costs little time."),
+    ] = "auto"
 
 
 class McpSettings(Section, frozen=True):

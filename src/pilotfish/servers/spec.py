@@ -5,7 +5,7 @@ The code knows no server by name: what one of them needs is a field here, and in
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -487,8 +487,8 @@ class ServerSpec(CatalogueTable, frozen=True):
     """What other tools call this server in their configuration."""
     unproven: Word | None = None
     """Why no run of ours has shown it, if there is a reason beside that no registry carries it."""
-    shares_worktrees: bool = False
-    """One process serves several worktrees of a repository, which take turns: shown to answer each as its own would."""
+    shares_worktrees: Literal["asked", "auto"] | None = None
+    """One process serves worktrees of a repository in turns: each is answered as by its own, also for little (auto)."""
     disabled: bool = False
 
     @property

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
@@ -53,6 +53,10 @@ MAX_NAMED = 5
 UNDECLARED_PULL: Mapping[str, Json] = {
     "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}
 }
+
+SHARING: Mapping[bool | str, Collection[str]] = {False: (), "auto": {"auto"}, True: {"auto", "asked"}}
+"""Which servers serve several worktrees, by what the configuration wants. `auto`: ten worktrees were shown to need no
+more than twice the memory and the time of one (`bench/worktrees.py`)."""
 
 PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
 """Of `servers.launch`: what differs with the Python environment of a root."""
@@ -186,7 +190,7 @@ class Launches:
     def _share(
         self, spec: ServerSpec, root: AbsPath, launch: Launch, inputs: InputEvidence | None, python: Iterable[AbsPath]
     ) -> Share | None:
-        if not (spec.shares_worktrees and self._config.pool.share_worktrees):
+        if spec.shares_worktrees not in SHARING[self._config.pool.share_worktrees]:
             return None
         packages = package_folders(spec.inputs, root, self._config.root, python)
         said = [spec.initialization, spec.settings]

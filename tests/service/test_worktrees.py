@@ -18,6 +18,7 @@ import pytest
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
+from pilotfish.servers.catalogue import load
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from support.servers.real import require
@@ -207,7 +208,8 @@ async def trees(
     config = {**only(server), "timing": {"diagnosticsWaitTimeoutMs": 90_000, "firstTouchTimeoutMs": 90_000}}
     roots = [str(root), *(str(folder / place / name) for name in TREES[1:])]
     config["security"] = {"trustedProjectRoots": roots if trusted else []}
-    config["pool"] = {"shareWorktrees": True}
+    # The others are shared where that is asked for.
+    config["pool"] = {} if load()[server].shares_worktrees == "auto" else {"shareWorktrees": True}
     async with (
         real_service(folder, config) as shared,
         real_service(folder, config, Limits(share_worktrees=False)) as alone,

@@ -45,8 +45,9 @@ QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 QUICK_LACKS = ("slow", "leak", "server", "host")
 """Marks of tests that need time, or programs that only the whole gate installs."""
 PORTABLE_FOLDERS = (
-    "cli", "client", "config", "daemon", "doctor", "feedback", "http", "library", "lsp", "operations", "policy", "pool",
-    "protocol", "service", "status", "system", "watching",
+    "cli", "client", "config", "daemon", "doctor", "faults", "feedback", "http", "install", "leaks", "library", "lsp",
+    "mcp_server", "operations", "panel", "policy", "pool", "protocol", "servers", "service", "status", "system",
+    "watching",
 )  # fmt: skip
 PORTABLE = [f"tests/{name}" for name in PORTABLE_FOLDERS]
 """What starts processes, watches files or writes them, where the systems differ, and what stands on that."""

@@ -14,6 +14,7 @@ from support.servers.real import make_user
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("T7")]
 
 
+@pytest.mark.linux("a clangd that nobody trusts the project with is started under Landlock only")
 @pytest.mark.slow
 @pytest.mark.server("clangd")
 async def test_a_command_that_the_catalogue_lists_makes_its_edits(tmp_path: Path) -> None:

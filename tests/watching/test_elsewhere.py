@@ -9,8 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from pilotfish.model import AbsPath
 from pilotfish.system.watching import folder_watcher, portable, tree
+from pilotfish.system.watching.listing import inode_of
 from pilotfish.system.watching.portable import events_watcher
+from pilotfish.system.watching.watches import Sentry, Watches
 from support.watching.watched import EVERYTHING, Watched, registered, watched
 from watching.test_inotify import HAPPENINGS, lay_out
 
@@ -62,6 +65,27 @@ async def test_it_is_woken_while_nobody_asks(tmp_path: Path, monkeypatch: pytest
             (tmp_path / name).touch()
             await changes.watcher.wait_for_changes()
             assert f"created {name}" in await changes.found()
+
+
+async def test_it_waits_for_events_while_a_walk_changes_what_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[Watches]()
+
+    class Known(Watches):
+        def __init__(self, sentry: Sentry) -> None:
+            super().__init__(sentry)
+            made.append(self)
+
+    def walked(path: AbsPath) -> int | None:
+        made[0].watch(path, follow=False)
+        return inode_of(path)
+
+    monkeypatch.setattr(tree, "Watches", Known)
+    lay_out(tmp_path)
+    async with watched_elsewhere(tmp_path, EVERYTHING) as changes:
+        monkeypatch.setattr(portable, "inode_of", walked)
+        await changes.watcher.wait_for_changes()
 
 
 @pytest.mark.proves("F97")

@@ -12,7 +12,7 @@ One hint may stand for a tree of any size that was moved here or away, so at onc
 
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -79,8 +79,8 @@ class ChangeSource(Sentry, Protocol):
     def read(self, hints: Hints, watches: Watches) -> None:
         """Take in everything that it tells of."""
 
-    async def readable(self, watches: Watches) -> None:
-        """Wait until there may be something to look at."""
+    async def readable(self, unwatched: Collection[AbsPath]) -> None:
+        """Wait until there may be something to look at; `unwatched` are the folders without a watch."""
 
     async def close(self) -> None: ...
 
@@ -148,8 +148,10 @@ class FolderWatcher:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(wait_for_cover)
-            with anyio.move_on_after(POLL_SECONDS if self._polls else math.inf):
-                await self._source.readable(self._tree.watches)
+            async with self._lock:  # a walk in its thread changes what is watched
+                unwatched, polls = frozenset(self._tree.watches.without), self._polls
+            with anyio.move_on_after(POLL_SECONDS if polls else math.inf):
+                await self._source.readable(unwatched)
             tasks.cancel_scope.cancel()
 
     @property

@@ -16,7 +16,7 @@ import os
 import re
 import termios
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from struct import Struct as Layout
 from typing import NamedTuple
@@ -178,8 +178,8 @@ class _Kernel:
     def waiting_bytes(self) -> int:
         return 0 if self._inotify is None else self._inotify.waiting_bytes()
 
-    async def readable(self, watches: Watches) -> None:
-        del watches
+    async def readable(self, unwatched: Collection[AbsPath]) -> None:
+        del unwatched
         if self._inotify is None:
             await anyio.sleep_forever()
         else:

@@ -6,6 +6,7 @@ to look while nobody asks. A look at 10,000 files takes a tenth of a second.
 
 import asyncio
 import os
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -69,9 +70,8 @@ class _Events:
             # What looking has found by now is not told once more: only the times of the file count.
             hints.names[AbsPath(folder), name] = False
 
-    async def readable(self, watches: Watches) -> None:
-        folders = watches.without
-        tops = frozenset((path, inode_of(path)) for path in folders if os.path.dirname(path) not in folders)
+    async def readable(self, unwatched: Collection[AbsPath]) -> None:
+        tops = frozenset((path, inode_of(path)) for path in unwatched if os.path.dirname(path) not in unwatched)
         if tops != self._tops:
             self._stop.set()
             self._tops, self._stop, self._waiting = tops, Event(), None

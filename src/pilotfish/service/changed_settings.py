@@ -8,6 +8,7 @@ settings are new, such as the first database of compilers: what comes to light t
 from collections.abc import Collection, Iterable, Mapping
 
 from pilotfish.model import AbsPath
+from pilotfish.servers.inputs import InputEvidence
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import CheckRunner
 from pilotfish.service.diagnostics.texts_before import text_before
@@ -24,9 +25,17 @@ class ChangedSettings:
     def __init__(self, runner: CheckRunner, states: FileStates) -> None:
         self._runner = runner
         self._states = states
+        self._known: dict[tuple[str, AbsPath], InputEvidence] = {}
+
+    def learn(self) -> Mapping[tuple[str, AbsPath], InputEvidence]:
+        """What each server goes by, and went by where it is being started anew: perhaps for the very change."""
+        roots = self._runner.roots()
+        running = {(key.server, key.root): one.inputs for key, one in self._runner.sessions() if one.inputs}
+        self._known = {key: inputs for key, inputs in (self._known | running).items() if key[1] in roots}
+        return self._known
 
     def configures(self, path: AbsPath) -> bool:
-        """Whether a server that runs goes by this file."""
+        """Whether a server goes by this file."""
         return bool(self._configured_by(path))
 
     def judged_by(self, changed: Iterable[AbsPath]) -> list[AbsPath]:
@@ -36,7 +45,7 @@ class ChangedSettings:
 
     def rewritten(self) -> frozenset[AbsPath]:
         """Those that were there when servers started, and are another now."""
-        found = [one.inputs.rewritten() for _, one in self._runner.sessions() if one.inputs is not None]
+        found = (inputs.rewritten() for inputs in self.learn().values())
         return frozenset(path for path in found if path is not None)
 
     async def old_texts(
@@ -61,5 +70,4 @@ class ChangedSettings:
 
     def _configured_by(self, path: AbsPath) -> frozenset[tuple[str, AbsPath]]:
         """The servers, each with its root."""
-        sessions = self._runner.sessions()
-        return frozenset((key.server, key.root) for key, one in sessions if one.inputs and one.inputs.configures(path))
+        return frozenset(server for server, inputs in self.learn().items() if inputs.configures(path))

@@ -372,6 +372,7 @@ class EditFeedback:
 
     def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict], world: int) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
+        self.settings.learn()
         for verdict in verdicts:
             if verdict.refused is None and verdict.is_final:
                 self._states.put(verdict, world)

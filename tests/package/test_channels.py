@@ -163,7 +163,8 @@ def test_what_is_said_of_every_channel_was_shown() -> None:
     assert {name for name, shown in rows.items() if "run" in shown} == {"pip", "one file", "npm"}
     assert not {word for _, *elsewhere in rows.values() for word in elsewhere} & {"run", "once"}
     recipes = {name.lower().split()[0] for name, shown in rows.items() if "recipe" in shown}
-    assert recipes == {target.partition("/")[0] for target in RECIPES.values()} | {"docker", "claude"}
+    others = {"docker", "claude", "codex", "gemini"}
+    assert recipes == {target.partition("/")[0] for target in RECIPES.values()} | others
     guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text()
     explained = set(re.findall(r"^`(\w+)`: ", guide, re.MULTILINE))
     assert {word for shown in rows.values() for word in shown} - {"–"} == explained

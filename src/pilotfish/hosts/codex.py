@@ -27,8 +27,6 @@ TIMEOUTS = {"": TIMEOUT_SECONDS, "SessionEnd": 3}
 PASSED_ON = sorted(FAMILY_MEMBERS | NETWORKS | TOOLCHAIN_VARIABLES)
 """What decides where our files are, and what a language server inherits."""
 
-REMARK = "Codex passes on few variables: these say where toolchains and networks are, as they do to the hooks."
-
 DIALECT = ToolHooks(
     {"apply_patch": HostTool("patch", patch="command"), "Bash": HostTool("patch", patch="command")},
     form=FeedbackForm(max_bytes=MAX_BYTES),
@@ -44,7 +42,7 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
     table: dict[str, str | list[str]] = {"command": program, "args": arguments, "env_vars": PASSED_ON}
     return (
         folder.file("hooks.json", JsonEdit(hooks)),
-        folder.file("config.toml", TomlEdit("mcp_servers", "pilotfish", table, {"env_vars": REMARK})),
+        folder.file("config.toml", TomlEdit("mcp_servers", "pilotfish", table)),
     )
 
 

@@ -1,7 +1,6 @@
 """Our part of a TOML file: one table, appended. The parser only checks; the text is changed line by line."""
 
 import json
-import textwrap
 import tomllib
 from collections.abc import Mapping
 from typing import cast
@@ -9,9 +8,6 @@ from typing import cast
 from msgspec import Struct
 
 from pilotfish.hosts.edits.edit import unreadable, unsuitable
-
-MAX_LINE = 110
-"""Characters; a longer list has several lines."""
 
 TomlValues = Mapping[str, object]
 
@@ -22,15 +18,13 @@ class TomlEdit(Struct, frozen=True):
     parent: str
     name: str
     values: Mapping[str, str | list[str]]
-    remarks: Mapping[str, str] = {}
-    """What stands as a comment above a value."""
 
     def added(self, text: str | None) -> str:
         text = text or ""
         before = _read(text)
         end = "\r\n" if "\r\n" in text else "\n"
         gap = "" if not text else end if text.endswith("\n") else end * 2
-        table = end.join([f"[{self.parent}.{self.name}]", *"\n".join(self._lines()).split("\n"), ""])
+        table = end.join([f"[{self.parent}.{self.name}]", *self._lines(), ""])
         changed = text + gap + table
         expected = self._with(before)
         if expected is None or _parsed(changed) != expected:
@@ -72,8 +66,7 @@ class TomlEdit(Struct, frozen=True):
 
     def _lines(self) -> list[str]:
         # JSON's strings and lists of strings are valid TOML, except as `_toml` says.
-        remarks = {key: f"# {remark}\n" for key, remark in self.remarks.items()}
-        return [f"{remarks.get(key, '')}{key} = {_toml(value)}" for key, value in self.values.items()]
+        return [f"{key} = {_toml(value)}" for key, value in self.values.items()]
 
     def _with(self, values: TomlValues) -> TomlValues | None:
         parent = _table(values.get(self.parent, {}))
@@ -89,18 +82,9 @@ class TomlEdit(Struct, frozen=True):
 
 def _toml(value: str | list[str]) -> str:
     if isinstance(value, list):
-        line = ", ".join(map(_toml, value))
-        # Where a value has spaces, lines cannot be broken at them.
-        is_short = len(line) <= MAX_LINE or any(" " in one for one in value)
-        return f"[{line}]" if is_short else f"[\n{_folded(line)}\n]"
+        return f"[{', '.join(map(_toml, value))}]"
     # Escaped, characters beyond the BMP would be surrogate pairs, which TOML does not have.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _folded(line: str) -> str:
-    """In several lines: one of a thousand characters can be read by nobody."""
-    lines = textwrap.wrap(line, MAX_LINE, break_long_words=False, break_on_hyphens=False)
-    return textwrap.indent("\n".join(lines), "  ")
 
 
 def _table(value: object) -> TomlValues | None:

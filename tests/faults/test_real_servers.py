@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.server("basedpyright")]
 
 BROKEN = "def greet(name: str) -> str:\n    return 1\n"
 FINE = "def greet(name: str) -> str:\n    return name\n"
+
+CHAIN = {
+    "pyproject.toml": "",
+    "lib.py": "class Symbol:\n    size = 1\n",
+    "middle.py": "from lib import Symbol\n\nANY = Symbol()\n\n\ndef made():\n    return ANY.size\n",
+    "top.py": "import middle\n\nvalue = middle.made()\nother = middle.ANY\n",
+}
 
 ONLY_BASEDPYRIGHT = {"lsp": {"ruff": {"disabled": True}}}
 PATIENT = {
@@ -142,3 +150,22 @@ async def test_an_edit_that_seems_to_change_nothing_is_told_in_other_files(
         running.write(names[0], after)
         told = await running.service.touched(Touch((names[0],), "edit"), running.client)
     assert f"user.{ending}" in told.text, told
+
+
+@pytest.mark.proves("DIAG-2", "DIAG-3")
+async def test_what_was_found_on_the_way_to_another_file_is_not_told_once_it_is_mended(tmp_path: Path) -> None:
+    async with real_service(tmp_path, PATIENT) as running:
+        for name, text in CHAIN.items():
+            running.write(name, text)
+        # The middle is looked into for the top while it is wrong, and asked about when it is right again.
+        for turn, (name, expected) in enumerate((("top.py", None), ("middle.py", 0)) * 3):
+            running.write("lib.py", CHAIN["lib.py"].replace("Symbol", "Symbol" if turn % 2 else f"Other{turn}"))
+            answer = await running.service.check(running.client, (name,))
+            assert answer.meta.state is State.FRESH
+            found: Mapping[str, tuple[object, ...]] = answer.data or {}
+            assert expected is None or not found[name]
+        running.write("lib.py", "")
+        answer = await running.service.check(running.client, ("middle.py",))
+        assert [getattr(one, "message", "") for one in (answer.data or {})["middle.py"]] == [
+            '"Symbol" is unknown import symbol'
+        ]

@@ -571,3 +571,63 @@ async def test_an_empty_answer_counts_only_from_a_server_that_is_quiescent(pause
 def test_of_a_refusal_the_time_and_the_level_are_left_out() -> None:
     said = "04:06:12.691 WARNING ⛔️ ShellCheck: disabling linting as no executable was found"
     assert complaint([said], ["disabling linting"]) == said[said.index("ShellCheck") :]
+
+
+# --- What was found on the way to another file ------------------------------------------------------------------------
+
+
+KEEPING = Freshness(pull=PullSupport.STATIC, keeps_findings=True)
+
+
+class Keeper:
+    """A server that looks into a second file whenever it is asked about the first one, and keeps what it finds there
+    for its next answer about the second, unless that was shown anew."""
+
+    def __init__(self, ground: Bench) -> None:
+        self._ground = ground
+        self.found = list[str]()
+        self._kept: tuple[list[str], int] = ([], 0)
+        ground.answers("textDocument/diagnostic", self._answer)
+
+    def _answer(self, params: Any) -> Any:
+        if params["textDocument"]["uri"] == URI:
+            self._kept = (self.found, self.texts)
+            return full()
+        kept, at = self._kept
+        self._kept = ([], 0)
+        return full(*sorted({*(kept if at == self.texts else ()), *self.found}))
+
+    @property
+    def texts(self) -> int:
+        """How many texts of the second file it was sent."""
+        sent = [*self._ground.sent("textDocument/didOpen"), *self._ground.sent("textDocument/didChange")]
+        return len([params for params in sent if params["textDocument"]["uri"] != URI])
+
+
+@pytest.mark.proves("DIAG-2", "DIAG-3")
+async def test_what_a_change_has_mended_is_not_told_because_it_was_found_on_the_way_to_another_file() -> None:
+    async with bench(KEEPING, **PULLED) as ground:
+        server = Keeper(ground)
+        assert messages(await ground.check("y", OTHER)) == []
+        server.found = ["wrong"]
+        await ground.check("bad")
+        server.found = []
+        ground.ledger.note_disk_change()
+        outcome = await ground.check("y", OTHER)
+    assert messages(outcome) == []
+    assert outcome.is_fresh
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_what_is_still_wrong_is_told_after_a_second_look_and_what_cannot_be_old_without_one() -> None:
+    async with bench(KEEPING, **PULLED) as ground:
+        server = Keeper(ground)
+        await ground.check("y", OTHER)
+        server.found = ["wrong"]
+        await ground.check("bad")
+        assert messages(await ground.check("y", OTHER)) == ["wrong"]
+        assert server.texts == 1
+        ground.ledger.note_disk_change()
+        assert messages(await ground.check("y", OTHER)) == ["wrong"]
+        assert server.texts == 2
+        assert ground.sent("textDocument/didChange")[-1]["contentChanges"] == [{"text": "y"}]

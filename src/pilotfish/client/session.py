@@ -224,10 +224,10 @@ class Session:
 
     # --- Documents -------------------------------------------------------------------------------------------------
 
-    def sync(self, path: AbsPath, language_id: str, text: str) -> int:
+    def sync(self, path: AbsPath, language_id: str, text: str, *, anew: bool = False) -> int:
         """Make the server see `text`, opening the document if need be; returns the version that stands for it."""
         opens = not self.documents.is_open(path)
-        notifications = self.documents.sync(path, language_id, text)
+        notifications = self.documents.sync(path, language_id, text, anew=anew)
         self._post(notifications)
         first = self._options.asked_after_text
         if notifications and first is not None:

@@ -112,7 +112,7 @@ class Documents:
         self._open: dict[AbsPath, _Document] = {}
         """The least recently used one first."""
         self.moves = 0
-        """How often a document was opened or closed: as long as it stays the same, so do the open paths."""
+        """How often a document was opened, closed or sent anew: as long as it stays the same, so do the open paths."""
 
     # --- What is open ----------------------------------------------------------------------------------------------
 
@@ -141,14 +141,14 @@ class Documents:
 
     # --- What changes it -------------------------------------------------------------------------------------------
 
-    def sync(self, path: AbsPath, language_id: str, text: str) -> tuple[Notification, ...]:
-        """Make the server see `text`, by whatever that takes; nothing when it does already."""
+    def sync(self, path: AbsPath, language_id: str, text: str, *, anew: bool = False) -> tuple[Notification, ...]:
+        """Make the server see `text`, by whatever that takes; nothing when it does already and need not see it anew."""
         known = self.language_id(path)
         if known is None:
             return self.open(path, language_id, text)
         if known != language_id:
             return self.close(path) + self.open(path, language_id, text)
-        return self.change(path, text)
+        return self.change(path, text, anew=anew)
 
     def open(self, path: AbsPath, language_id: str, text: str) -> tuple[Notification, ...]:
         if path in self._open:
@@ -157,11 +157,12 @@ class Documents:
         self.moves += 1
         return self._announce(path)
 
-    def change(self, path: AbsPath, text: str) -> tuple[Notification, ...]:
+    def change(self, path: AbsPath, text: str, *, anew: bool = False) -> tuple[Notification, ...]:
         """Replace the text; nothing to send when it is the same, or when the server does not follow changes."""
         document = self._used(path)
-        if text == document.text.string:
+        if text == document.text.string and not anew:
             return ()
+        self.moves += anew
         changed = replace(document, text=Text(text))
         change = self._content_change(document.text, changed.text) if document.announced else None
         if change is not None:

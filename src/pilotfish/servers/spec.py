@@ -39,10 +39,8 @@ class Role(StrEnum):
 class Risk(StrEnum):
     """What starting the server in a folder means, before a single request."""
 
-    PARSES = "parses"
-    """It reads the project's files and runs nothing from them."""
-    RUNS_PROJECT_CODE = "runs-project-code"
-    """It runs what the project names: build scripts, plugins, macros, configuration that is a program."""
+    PARSES = "parses"  # it reads the project's files and runs nothing from them
+    RUNS_PROJECT_CODE = "runs-project-code"  # it runs what the project names: scripts, plugins, macros, configuration
 
 
 class RootStrategy(StrEnum):
@@ -176,6 +174,8 @@ class Freshness(CatalogueTable, frozen=True):
     """It gives up a question when some document is opened or changed, and says that we had cancelled it."""
     refreshes_on_open: bool = False
     """Opening or closing a document makes it send `workspace/diagnostic/refresh`, and changes nothing elsewhere."""
+    keeps_findings: bool = False
+    """What it finds in a file on the way to another one, it tells with the next check of that file, mended or not."""
     on_demand: OnDemand | None = field(default=None, name="onDemandCommand")
     did_change_extra: JsonTable = {}
     """Members beside the standard ones of `didChange`, an extension of this server."""

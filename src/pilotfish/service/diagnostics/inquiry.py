@@ -191,6 +191,7 @@ class Inquiry:
         first = self._target.freshness.ask_first
         if first is not None and session.supports(first, path):
             await session.request(first, {"textDocument": {"uri": uri_of(path)}}, about=path, timeout=timeout)
+        self._target.ledger.note_question()
         told = await session.pull(path, timeout=timeout)
         if not identifiers or not await self._is_one_state(before, len(identifiers)):
             return None
@@ -201,6 +202,8 @@ class Inquiry:
         reports = tuple(report for name in identifiers if (report := channels.get(Pull(name))) is not None)
         # A pull of another file may report on this one, too, without a version.
         certain = [report for report in reports if report.version is not None and report.version >= before.version]
+        if len(certain) == len(identifiers) and self._target.freshness.keeps_findings:
+            return None if self._target.ledger.forgets(session, path, reports) else reports
         return reports if len(certain) == len(identifiers) else None
 
     async def _command(self, timeout: float) -> tuple[Report, ...] | None:

@@ -5,7 +5,7 @@ sent after a newer one.
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.feedback.learned import Habits
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.diagnostics import Report
 from pilotfish.service.diagnostics.habits import FileCosts
 from pilotfish.service.texts import Given
@@ -95,6 +95,10 @@ class Ledger(Struct):
     answers: dict[AbsPath, PullAnswer] = field(default_factory=dict[AbsPath, PullAnswer])
     settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
     habits: Habits = field(default_factory=Habits)
+    asked: int = -1
+    """The changes that had been sent when a file was last asked about; -1: none was."""
+    asked_before: int = -1
+    """The same of the last question with another number."""
     unheard: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
     """Texts without an answer at their deadline, until the next text of the same file."""
     heard: int = 0
@@ -193,6 +197,26 @@ class Ledger(Struct):
             self._changed(0, 0)
         self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0, opened=True)
         self._unsaved.add(path)
+
+    def note_question(self) -> None:
+        """The server is asked about a file, and may look at any other on the way."""
+        if self.asked != self.changes:
+            self.asked_before, self.asked = self.asked, self.changes
+
+    def forgets(self, session: Session, path: AbsPath, reports: Iterable[Report]) -> bool:
+        """Whether some of this may have been found before the last change, on the way to another file; then the text is
+        sent anew, so that the server looks again."""
+        known, sent = self.answers.get(path), self._sent[path]
+        answered, shown = -1 if known is None else known.coverage.changes, -1 if sent.opened else sent.number
+        found, before = _words(reports), _words(() if known is None or shown > answered else known.reports)
+        since = max(answered, shown)
+        is_unheard = self.asked_before > since or (self.asked_before == since > answered)
+        if not (found if is_unheard else found & before and self.asked_before == since):
+            return False
+        language, text = session.documents.language_id(path) or "", session.documents.text(path).string
+        version = session.sync(path, language, text, anew=True)
+        self._sent[path] = replace(sent, version=version, number=self.changes, opened=False)
+        return True
 
     def note_disk_change(self) -> None:
         """The server was notified of changes on disk: what it said before about any file may be stale."""
@@ -344,6 +368,11 @@ class _Sharing(Struct, frozen=True):
 
     async def __aexit__(self, *_exception: object) -> None:
         self.ledger.leave()
+
+
+def _words(reports: Iterable[Report]) -> set[str]:
+    """What is said there, beside hints."""
+    return {str(item.message) for report in reports for item in report.items if item.severity != Severity.HINT}
 
 
 def _show(session: Session, file: FileToSend) -> None:

@@ -9,6 +9,9 @@ import pytest
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Moment, Operation, Question, Touch
+from pilotfish.client.session import Session
+from pilotfish.model import AbsPath
+from pilotfish.pool.entry import Key
 from pilotfish.service.diagnostics.runner import CheckRunner
 from support.files.repositories import commit_everything, run_git
 from support.services.real import RealService, only, real_service
@@ -136,12 +139,17 @@ async def test_a_database_in_a_folder_of_builds_that_git_ignores(tmp_path: Path)
         assert "undeclared identifier 'MAX'" in await reach(ground, "stop")
 
 
+def nobody(_runner: CheckRunner, _root: AbsPath | None = None) -> list[tuple[Key, Session]]:
+    """No server can be asked now."""
+    return []
+
+
 async def test_a_server_that_is_started_anew_for_the_change_is_one_that_goes_by_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when the edits of a batch are judged after the last one: the first has begun to restart it by then."""
     async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
-        monkeypatch.setattr(CheckRunner, "sessions", lambda *_: [])
+        monkeypatch.setattr(CheckRunner, "sessions", nobody)
         ground.write("pyrightconfig.json", STRICT)
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
         assert is_told((await ground.service.touched(touch, ground.client)).text)

@@ -260,9 +260,12 @@ async def test_what_a_command_breaks_beside_a_branch_switch_is_told(tmp_path: Pa
         assert told(await it.reach("call")) == {"other.rb": ["no name5"]}
 
 
-async def test_what_a_command_broke_and_committed_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("branch", [False, True], ids=["there", "on a branch that began there"])
+async def test_what_a_command_broke_and_committed_is_told(tmp_path: Path, branch: bool) -> None:
     async with repository(tmp_path) as it:
         await it.edit("other.rb", "use name2\nuse name1\n")
+        if branch:
+            it.git("checkout", "-qb", "new")
         it.write({"user.rb": "use name6\n"})
         it.git("commit", "-qam", "broken")
         assert told(await it.reach("call")) == {"user.rb": ["no name6"]}

@@ -109,7 +109,8 @@ def git_move(before: GitState | None, now: GitState) -> GitMove | None:
     if now.head[0] < before.head[0] or len(added) == MAX_LOG or None in entries:
         # The log was rewritten: whatever happened, what is as in the index now is not somebody's own work.
         return GitMove(INDEX, "HEAD", stashes)
-    known = [entry for entry in entries if entry is not None]
+    # A branch that begins where HEAD is brings no file.
+    known = [one for one in entries if one is not None and not (one[3].startswith(b"checkout") and one[1] == one[2])]
     base = os.fsdecode(known[0][1]) if known else "HEAD"
     moves = [entry for entry in known if not entry[3].startswith(b"commit")]
     if not moves:

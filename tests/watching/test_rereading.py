@@ -42,33 +42,39 @@ def does(_request: str) -> object:
 
 @dataclass
 class Believing:
-    """Reads every file at its start. `import NAME` is an error where it has not read NAME, or something wrong in it."""
+    """Reads every file at its start. `import NAME` is an error where it has not read NAME, or something wrong in it.
+
+    What is open is there, whatever the disk says.
+    """
 
     script: Script
     answer: Answer = does
     """To a request to read again."""
     root: str = ""
     read: dict[str, str] = field(default_factory=dict[str, str])
+    shown: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         self.script.capabilities.update({"textDocumentSync": 1, "executeCommandProvider": {"commands": ["any"]}})
         self.script.on("initialize", self.initialize)
         self.script.on("workspace/executeCommand", lambda params: self.command(*params["arguments"]))
-        self.script.ignore(
-            "textDocument/didOpen",
-            "textDocument/didChange",
-            "textDocument/didSave",
-            "textDocument/didClose",
-            "workspace/didChangeWatchedFiles",
-        )
+        self.script.on("textDocument/didOpen", self.open)
+        self.script.on("textDocument/didClose", self.close)
+        self.script.ignore("textDocument/didChange", "textDocument/didSave", "workspace/didChangeWatchedFiles")
 
     def initialize(self, params: Any) -> object:
         self.root = str(path_of(params["rootUri"]))
         self.read_all()
         return {"capabilities": self.script.capabilities}
 
+    def open(self, params: Any) -> None:
+        self.shown[os.path.basename(params["textDocument"]["uri"])] = params["textDocument"]["text"]
+
+    def close(self, params: Any) -> None:
+        del self.shown[os.path.basename(params["textDocument"]["uri"])]
+
     def read_all(self) -> None:
-        self.read = {name: Path(self.root, name).read_text() for name in os.listdir(self.root)}
+        self.read = {name: Path(self.root, name).read_text() for name in os.listdir(self.root)} | self.shown
 
     def command(self, request: str, about: Any) -> object:
         match request:

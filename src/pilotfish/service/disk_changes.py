@@ -457,13 +457,13 @@ class _Root:
             logger.debug("changes not delivered server=%s root=%s", session.server, session.root)
 
     async def _follow(self, member: _Member, changes: Iterable[PathChange]) -> None:
-        """Send the new texts of open documents, and have the others read again.
-
-        What is left when this is cancelled is done the next time.
-        """
+        """Close what is gone, which counts as there while it is open; have others read again; send new texts."""
         left = {found.path: found for found in changes}
         try:
             member.is_behind = True
+            gone = {path for path, found in left.items() if found.change is Change.DELETED}
+            for path in gone.intersection(member.session.documents.paths):
+                await self._ledgers.follow(member.session, path, gone=True)
             member.is_behind = not await reread(member.session, left.values())
             for piece in () if member.is_behind else _pieces(tuple(left.values())):
                 await anyio.lowlevel.checkpoint()

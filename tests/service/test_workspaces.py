@@ -210,6 +210,27 @@ def test_the_plugin_of_vue_is_given_to_typescript_where_both_may_run(
     assert given.keys() == {"pilotfish-affected"}
 
 
+@pytest.mark.proves("DIAG-11")
+@pytest.mark.parametrize("asked", ["typescript-native", "vtsls"])
+def test_an_edit_of_typescript_may_break_components_of_vue_whoever_judges_it(home: Home, asked: str) -> None:
+    tools, own = home.workspace.parent / "tools" / "node_modules", home.workspace / "node_modules"
+    npm_program(tools, "@vtsls/language-server", "vtsls", "0.3.0")
+    npm_program(tools, "@vue/language-server", "vue-language-server", "3.3.11")
+    npm_program(own, "typescript", "tsc", "7.0.2")
+    (own / "vue").mkdir(parents=True)
+    (home.workspace / "tsconfig.json").write_text("{}")
+    others = {"typescript-native", "vtsls"} - {asked}
+    config = {
+        "security": {"trustedProjectRoots": [str(home.workspace)]},
+        "lsp": {other: {"disabled": True} for other in others},
+    }
+    write_later(Path(home.places.global_file), json.dumps(config))
+    known = Workspaces(home.places, {**home.environment, "PATH": str(tools / ".bin")}).of(client(home))
+    (target,) = searched_roots(known, [AbsPath(str(home.workspace / "a.ts"))])
+    assert [one.spec.id for one in target.servers] == [asked]
+    assert ".vue" in target.extensions
+
+
 @pytest.mark.proves("TRUST-6")
 @pytest.mark.parametrize(("version", "runs"), [(None, True), ("4.2.19", True), ("5.0.0", False)])
 def test_untrusted_svelte_is_not_judged_by_a_compiler_of_another_major_version(

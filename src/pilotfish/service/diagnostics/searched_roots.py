@@ -7,6 +7,7 @@ from msgspec import Struct
 from pilotfish.model import AbsPath
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Role
+from pilotfish.service.diagnostics.component_imports import component_servers
 from pilotfish.service.workspace import Workspace
 
 
@@ -43,7 +44,7 @@ def _understands(candidate: Candidate) -> bool:
 
 def _searched(workspace: Workspace, root: AbsPath, servers: tuple[Candidate, ...]) -> SearchedRoot:
     extensions = {extension for candidate in servers for extension in candidate.spec.extensions}
-    for spec in workspace.specs.values():
-        if not extensions.isdisjoint(spec.reads) and not spec.disabled and workspace.shortcoming(spec.id) is None:
+    for spec in component_servers(workspace, extensions):
+        if workspace.shortcoming(spec.id) is None:
             extensions |= set(spec.files.extensions)
     return SearchedRoot(root, frozenset(extensions), servers)

@@ -21,7 +21,7 @@ IDLE_THREADS = ("AnyIO worker thread", "Trio thread")
 """Worker threads that wait for more work: anyio keeps its own until the loop ends, trio for ten seconds."""
 
 LOOK_SECONDS = 0.01
-"""Between two looks at a thread that is at work: nothing tells of a worker that becomes idle."""
+"""Between two looks at a thread that is at work: nothing tells of a worker that becomes idle, or of a native one."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,10 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if sys.platform != "linux":  # what there is of each is listed in `/proc`
         yield
         return
-    processes, descriptors, threads = pids(), _descriptors(), set(threading.enumerate())
+    processes, descriptors, threads, native = pids(), _descriptors(), set(threading.enumerate()), _native_threads()
     yield
     left = _new_threads(threads)
+    _wait_for_native_threads(native)
     left += [f"process {member(pid)}" for pid in pids() - processes if _ours(pid)]
     left += _new_descriptors(descriptors)
     if left:
@@ -93,6 +94,18 @@ def _gets_over(thread: threading.Thread) -> bool:
     while not _is_over(thread) and time.monotonic() < deadline:
         thread.join(LOOK_SECONDS)
     return _is_over(thread)
+
+
+def _native_threads() -> int:
+    """How many threads there are that Python has not started."""
+    return len(os.listdir("/proc/self/task")) - len(threading.enumerate())
+
+
+def _wait_for_native_threads(before: int) -> None:
+    """Watchfiles' own thread gives back what it holds after the watcher is gone, and nothing can wait for that."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while _native_threads() > before and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
 
 
 def _is_over(thread: threading.Thread) -> bool:

@@ -74,6 +74,11 @@ def test_abandons_work_that_ends_soon():
     trio.run(abandon)
     threading.Timer(0.2, may_end.set).start()
 
+def test_leaves_a_native_thread_that_cleans_up():
+    import _thread, time
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    _thread.start_new_thread(lambda: (time.sleep(0.2), os.close(descriptor)), ())
+
 def teardown_module():
     for pid in pids:
         os.kill(pid, 9)
@@ -118,7 +123,15 @@ def test_what_a_test_leaves_behind_fails_it(verdicts: str, test: str, said: str)
     assert f"left behind: {said}" in verdict
 
 
-@pytest.mark.parametrize("test", ["test_cleans_up", "test_cleans_up_its_tasks", "test_abandons_work_that_ends_soon"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "test_cleans_up",
+        "test_cleans_up_its_tasks",
+        "test_abandons_work_that_ends_soon",
+        "test_leaves_a_native_thread_that_cleans_up",
+    ],
+)
 def test_a_test_that_cleans_up_passes(verdicts: str, test: str) -> None:
     rows = [row.split() for row in verdicts.splitlines() if row.startswith(("PASSED", "FAILED", "ERROR"))]
     assert [row[0] for row in rows if row[1].endswith(f"::{test}")] == ["PASSED"]

@@ -78,16 +78,24 @@ def installed(host: str, folder: Path, /, **settings: Any) -> Path:
 
 @contextmanager
 def driven(
-    host: str, home: DaemonHome, folder: Path, /, words: Sequence[str] = (), **settings: Any
+    host: str, home: DaemonHome, folder: Path, /, words: Sequence[str] = (), system: str = "", **settings: Any
 ) -> Generator[Driven]:
     """The plugin in a node of its own, installed in a folder, working in the workspace of `home`.
 
-    `words` are those with which a person started the host.
+    `words` are those with which a person started the host; `system` is the one that the plugin takes this for.
     """
+    taken = f"data:text/javascript,Object.defineProperty(process,'platform',{{value:'{system}'}})"
     place = installed(host, folder / "plugin", **settings)
     (place.parent / "package.json").write_text('{"type": "module"}')
     process = subprocess.Popen(
-        [program("node"), str(SUPPORT / f"{host}_driver.mjs"), str(place), str(home.root), *words],
+        [
+            program("node"),
+            *(["--import", taken] if system else []),
+            str(SUPPORT / f"{host}_driver.mjs"),
+            str(place),
+            str(home.root),
+            *words,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

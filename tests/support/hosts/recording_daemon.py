@@ -1,7 +1,6 @@
 """A daemon that records what plugins send to it, in place of the real one."""
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Generator
@@ -10,6 +9,8 @@ from dataclasses import dataclass, field
 from io import BufferedReader, BufferedWriter
 from typing import Any
 
+from pilotfish.daemon.claim import listen, listen_here, make_private
+from pilotfish.ipc.loopback import SIZE, Endpoint
 from pilotfish.ipc.rendezvous import PROTOCOL, DaemonPlace
 from support.daemon.homes import DaemonHome
 
@@ -22,6 +23,8 @@ class RecordingDaemon:
     """One that knows no old texts refuses them, as earlier versions do."""
 
     knows_old_texts: bool
+    endpoint: Endpoint | None = None
+    """Where it listens at a port."""
     touches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -39,19 +42,25 @@ class RecordingDaemon:
             except OSError:
                 return
             with connection, connection.makefile("rb") as heard, connection.makefile("wb") as said:
+                if self.endpoint is not None:
+                    if heard.read(SIZE) != self.endpoint.word:
+                        continue
+                    connection.sendall(self.endpoint.answer)
                 while (message := _read(heard)) is not None:
                     if "id" in message:
                         _write(said, {"jsonrpc": "2.0", "id": message["id"], **self.answer(message)})
 
 
 @contextmanager
-def recording_daemon(home: DaemonHome, *, knows_old_texts: bool = True) -> Generator[RecordingDaemon]:
+def recording_daemon(
+    home: DaemonHome, *, knows_old_texts: bool = True, at_port: bool = False
+) -> Generator[RecordingDaemon]:
     place = DaemonPlace(home.environment)
-    daemon = RecordingDaemon(knows_old_texts)
-    with socket.socket(socket.AF_UNIX) as listener:
-        _make_folders(place)
-        listener.bind(place.socket)
-        listener.listen()
+    make_private(place.folder)
+    listener, endpoint = listen_here(place) if at_port else (listen(place), None)
+    listener.setblocking(True)
+    daemon = RecordingDaemon(knows_old_texts, endpoint)
+    with listener:
         thread = threading.Thread(target=daemon.serve, args=(listener,), daemon=True)
         thread.start()
         try:
@@ -59,11 +68,6 @@ def recording_daemon(home: DaemonHome, *, knows_old_texts: bool = True) -> Gener
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
-
-
-def _make_folders(place: DaemonPlace) -> None:
-    for folder in (place.state, place.socket_folder):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
 
 
 def _read(stream: BufferedReader) -> dict[str, Any] | None:

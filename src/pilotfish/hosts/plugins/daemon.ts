@@ -28,6 +28,9 @@ const MAX_OLD_TEXTS = 64;
 const MAX_OLD_BYTES = 1024 * 1024;
 /** Bytes of a socket's path that the kernel takes, without the zero at its end. */
 const MAX_SOCKET_PATH = process.platform === "linux" ? 107 : 103;
+const WINDOWS = process.platform === "win32";
+/** What the daemon's file says there: a port of this machine, its client's secret and its own. See `ipc/loopback.py`. */
+const ENDPOINT = /^(\d{1,5}) ([0-9a-f]{64}) ([0-9a-f]{64})$/;
 
 export type Kind = "edit" | "write" | "patch" | "read";
 export type Touch = { paths: string[]; kind: Kind; before?: Record<string, string> };
@@ -334,7 +337,7 @@ const FOUND = ["sh", "-c", `command -v pilotfish >/dev/null && exec pilotfish "$
 
 /** What `pilotfish setup` wrote beside this file. */
 function settingsOf(): Settings {
-	const settings = { command: process.platform === "win32" ? ["pilotfish"] : FOUND, waitMs: EDIT_MS };
+	const settings = { command: WINDOWS ? ["pilotfish"] : FOUND, waitMs: EDIT_MS };
 	try {
 		return { ...settings, ...JSON.parse(readFileSync(new URL("pilotfish.json", import.meta.url), "utf8")) };
 	} catch {
@@ -345,8 +348,10 @@ function settingsOf(): Settings {
 /** Where one user's daemon is: the same rules as `ipc/rendezvous.py`. */
 function placeOf(environment: NodeJS.ProcessEnv): { folder: string; socket: string } {
 	const absolute = (path: string | undefined): path is string => path !== undefined && isAbsolute(path);
-	const home = absolute(environment.HOME) ? environment.HOME : homedir();
-	const base = absolute(environment.XDG_STATE_HOME) ? environment.XDG_STATE_HOME : join(home, ".local", "state");
+	const [named, users, usual] = WINDOWS
+		? [environment.LOCALAPPDATA, environment.USERPROFILE, join("AppData", "Local")]
+		: [environment.XDG_STATE_HOME, environment.HOME, join(".local", "state")];
+	const base = absolute(named) ? named : join(absolute(users) ? users : homedir(), usual);
 	const state = environment.PILOTFISH_HOME ? resolve(environment.PILOTFISH_HOME) : join(base, "pilotfish");
 	const name = `daemon-${PROTOCOL}.sock`;
 	const folder = join(state, "run");
@@ -362,6 +367,7 @@ function placeOf(environment: NodeJS.ProcessEnv): { folder: string; socket: stri
 
 /** Folder and socket must be private to this user: no other user's daemon is spoken to. */
 async function connected(place: { folder: string; socket: string }): Promise<Socket> {
+	if (WINDOWS) return met(place.socket);
 	const folder = lstatSync(place.folder);
 	const file = lstatSync(place.socket);
 	const own = process.geteuid?.();
@@ -378,9 +384,29 @@ async function connected(place: { folder: string; socket: string }): Promise<Soc
 	});
 }
 
+/** Connect to the port of a file that only this user reads. Whoever listens there without the secret is no daemon. */
+function met(path: string): Promise<Socket> {
+	const [, port, word = "", answer = ""] = ENDPOINT.exec(readFileSync(path, "latin1")) ?? [];
+	return new Promise((resolve, reject) => {
+		const refused = () => reject(Object.assign(new Error(`no daemon listens for ${path}`), { code: "ECONNREFUSED" }));
+		if (!answer || Number(port) > 65535) return refused();
+		const socket = connect(Number(port), "127.0.0.1");
+		const heard = () => {
+			const said: Buffer | null = socket.read(answer.length);
+			if (said === null) return; // not all of it yet
+			socket.off("readable", heard).off("error", refused).off("close", refused);
+			if (said.toString("latin1") === answer) return resolve(socket);
+			socket.destroy();
+			refused();
+		};
+		socket.on("readable", heard).on("error", refused).on("close", refused);
+		socket.setNoDelay(true).write(word);
+	});
+}
+
 function started(command: string[], environment: NodeJS.ProcessEnv): Promise<void> {
 	return new Promise((resolve, reject) => {
-		const options = { cwd: "/", detached: true, stdio: "ignore", env: environment } as const;
+		const options = { cwd: "/", detached: true, windowsHide: true, stdio: "ignore", env: environment } as const;
 		const child = spawn(command[0]!, [...command.slice(1), "daemon", "start"], options);
 		const timer = setTimeout(() => child.kill("SIGKILL"), START_MS);
 		timer.unref();

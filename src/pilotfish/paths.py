@@ -15,8 +15,10 @@ DEPENDENCY_FOLDERS = frozenset({
 PACKAGE_FOLDERS = frozenset({"dist-packages", "node_modules", "site-packages"})
 """Those of them that a package manager fills with sources of the same language."""
 
-_BIN = "Scripts" if sys.platform == "win32" else "bin"
-PROGRAM_FOLDERS = ("node_modules/.bin", f".venv/{_BIN}", f"venv/{_BIN}", "vendor/bin")
+BIN = "Scripts" if sys.platform == "win32" else "bin"
+"""Where an environment of Python has its programs."""
+
+PROGRAM_FOLDERS = ("node_modules/.bin", f".venv/{BIN}", f"venv/{BIN}", "vendor/bin")
 """Where projects keep the programs that they depend on."""
 
 DEPENDENCY_TREES = (

@@ -75,9 +75,9 @@ def bundle_of(name: str = "toy", **changes: Any) -> Bundle:
     return Bundle(name, **{**usual, **changes})
 
 
-def put(tools: ToolsFolder, bundle: Bundle) -> Path:
+def put(tools: ToolsFolder, bundle: Bundle, name: str = "toy-server") -> Path:
     """As if it were installed."""
-    program = Path(tools.programs(bundle)) / "toy-server"
+    program = Path(tools.programs(bundle)) / name
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -95,6 +95,63 @@ def test_another_version_takes_over_the_links_and_the_old_one_goes(tmp_path: Pat
     assert (tools.is_installed(new), tools.is_installed(old)) == (True, False)
     assert os.path.realpath(os.path.join(tools.bin, "toy-server")) == os.path.realpath(program)
     assert os.listdir(tmp_path / "tools/servers") == [new.folder]
+
+
+@pytest.mark.proves("PLAT-1")
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        pytest.param({}, "toy-server.exe", id="PyPI"),
+        pytest.param({"wheels": {}, "lock": {"packages": {}}}, "toy-server.cmd", id="npm"),
+    ],
+)
+def test_on_windows_a_script_leads_to_the_program_and_what_is_found_is_the_program(
+    source: dict[str, Any], file: str, tmp_path: Path
+) -> None:
+    """Npm's packages are found beside it."""
+    tools, old = windows_tools(tmp_path), bundle_of(**source)
+    put(tools, old, file)
+    assert (tools.is_installed(old), os.listdir(tools.bin)) == (True, ["toy-server.cmd"])
+    new = bundle_of(**source, digest="bbbb")
+    program = put(tools, new, file)
+    assert (tools.is_installed(old), tools.is_installed(new)) == (False, True)
+    lookup = Lookup((), trusted=False, path=(), tools=tool_folders(tools.state), suffixes=tools.suffixes)
+    found = locate("toy-server", AbsPath(str(tmp_path)), lookup)
+    assert isinstance(found, ProgramFound)
+    assert found.path == str(program)
+    assert tools.remove(new, but=tools.folder(new))
+    assert tools.is_installed(new)
+    assert remove(new, tools)
+    assert os.listdir(tools.bin) == []
+
+
+@pytest.mark.proves("PLAT-1")
+def test_on_windows_what_is_no_script_of_ours_is_nothing_that_we_installed(tmp_path: Path) -> None:
+    tools = windows_tools(tmp_path)
+    put(tools, bundle_of(), "toy-server.exe")
+    for content in (b'@"%~dp0x.exe" %*\r\nsecond line', b"\xff", b""):
+        Path(tools.bin, "toy-server.cmd").write_bytes(content)
+        assert not tools.is_installed(bundle_of())
+
+
+@pytest.mark.proves("PLAT-1")
+def test_on_windows_a_server_that_runs_is_not_said_to_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are locked there."""
+    tools = windows_tools(tmp_path)
+    put(tools, bundle_of(), "toy-server.exe")
+
+    def locked(_path: str, *, ignore_errors: bool) -> None:
+        assert ignore_errors
+
+    monkeypatch.setattr(shutil, "rmtree", locked)
+    with pytest.raises(Unavailable, match="toy is running"):
+        remove(bundle_of(), tools)
+
+
+def windows_tools(folder: Path) -> ToolsFolder:
+    return ToolsFolder(AbsPath(str(folder)), (".exe", ".cmd"))
 
 
 def test_removing_takes_the_links_along_and_leaves_those_of_others(tmp_path: Path) -> None:

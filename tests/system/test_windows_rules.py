@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from pilotfish import paths
 from pilotfish.config.trusted_roots import comparable
-from pilotfish.system.windows import command_line, for_cmd, for_powershell, program_names, program_suffixes
+from pilotfish.system.windows import (
+    command_line,
+    for_cmd,
+    for_powershell,
+    forwarded,
+    forwarder,
+    program_names,
+    program_suffixes,
+)
 from pilotfish.system.windows_os import path_module
 
 pytestmark = pytest.mark.proves("PLAT-1")
@@ -220,3 +228,20 @@ def test_the_folders_above_end_at_the_drive_or_the_share(
         monkeypatch.setattr(paths.os, "path", path_module())
     assert paths.ancestors(path) == folders
     assert paths.is_inside(path, paths.top_folder(path))
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        ("../servers/ty-1/Scripts/ty.exe", r'@"%~dp0..\servers\ty-1\Scripts\ty.exe" %*'),
+        ("../a b&c/50%.cmd", r'@"%~dp0..\a b&c\50%%.cmd" %*'),
+    ],
+)
+def test_a_script_that_stands_for_a_link_names_its_program_from_its_own_folder(program: str, line: str) -> None:
+    assert forwarder(program) == line + "\r\n"
+    assert forwarded(forwarder(program)).replace("\\", "/") == program
+
+
+@pytest.mark.parametrize("script", ["", "@echo off\r\n", '@"C:\\x.exe" %*\r\n', forwarder("a") + forwarder("b")])
+def test_another_script_stands_for_no_link(script: str) -> None:
+    assert forwarded(script) == ""

@@ -19,10 +19,13 @@ import msgspec
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import BIN
 from pilotfish.protocol.uris import path_of
+from pilotfish.servers.links import link_path, linked_program, make_link, program_in
 from pilotfish.servers.locate import Gated, ProgramMissing, tool_folders
 from pilotfish.servers.spec import Manager, ServerSpec
 from pilotfish.system.apt import offers
+from pilotfish.system.windows import program_suffixes
 
 PINS = os.path.join(os.path.dirname(__file__), "pins")
 
@@ -83,6 +86,7 @@ class ToolsFolder(Struct, frozen=True):
     """The folder of what we installed ourselves."""
 
     state: AbsPath
+    suffixes: tuple[str, ...] = program_suffixes(os.environ)
 
     @property
     def bin(self) -> AbsPath:
@@ -93,7 +97,11 @@ class ToolsFolder(Struct, frozen=True):
 
     def programs(self, bundle: Bundle) -> str:
         """Where the package manager puts the programs of a bundle."""
-        return os.path.join(self.folder(bundle), "bin" if bundle.source == "PyPI" else "node_modules/.bin")
+        return os.path.join(self.folder(bundle), BIN if bundle.source == "PyPI" else "node_modules/.bin")
+
+    def program(self, bundle: Bundle, name: str) -> str | None:
+        """A program of a bundle that is here, linked or not."""
+        return program_in(self.programs(bundle), name, self.suffixes)
 
     def is_installed(self, bundle: Bundle) -> bool:
         """Whether the programs of this very version are linked."""
@@ -106,20 +114,21 @@ class ToolsFolder(Struct, frozen=True):
     def link(self, bundle: Bundle) -> None:
         """Make the programs of a bundle, all of which must be there, those that are found from now on."""
         os.makedirs(self.bin, mode=0o700, exist_ok=True)
-        for program in bundle.programs.values():
-            link = os.path.join(self.bin, program)
-            fresh = f"{link}.{os.getpid()}"
-            os.symlink(os.path.join(self.programs(bundle), program), fresh)
-            os.replace(fresh, link)
+        for name in bundle.programs.values():
+            if program := self.program(bundle, name):
+                make_link(program, self._link(name), self.suffixes)
 
     def remove(self, bundle: Bundle, *, but: str | None = None) -> bool:
-        """Remove the versions of a bundle, and the links into them; False when there was none."""
+        """Remove the versions of a bundle, and the links into them; False when there was none.
+
+        On Windows the files of a server that runs stay: `has_any` tells, and the next call removes them.
+        """
         versions = [version for version in self._versions(bundle) if version != but]
         for version in versions:
             for program in bundle.programs.values():
                 if self._leads_to(program, version):
-                    os.unlink(os.path.join(self.bin, program))
-            shutil.rmtree(version)
+                    os.unlink(self._link(program))
+            shutil.rmtree(version, ignore_errors=bool(self.suffixes))
         return bool(versions)
 
     def _versions(self, bundle: Bundle) -> list[str]:
@@ -128,8 +137,11 @@ class ToolsFolder(Struct, frozen=True):
         return [os.path.join(place, name) for name in known if name.rpartition("-")[0] == bundle.name]
 
     def _leads_to(self, program: str, folder: str) -> bool:
-        link = os.path.join(self.bin, program)
-        return os.path.islink(link) and os.readlink(link).startswith(folder + os.sep) and os.path.exists(link)
+        found = linked_program(self._link(program), self.suffixes)
+        return found.startswith(folder + os.sep) and os.path.exists(found)
+
+    def _link(self, program: str) -> str:
+        return link_path(self.bin, program, self.suffixes)
 
 
 def _bundle(folder: str, name: str) -> Bundle:
@@ -247,7 +259,7 @@ def own_installer(prefix: str) -> str:
     """The program that installed us, as it installs us again with more; the one file has none, and cannot take more."""
     if "/uv/tools/" in prefix or os.path.exists(os.path.join(prefix, "bundle")):
         return "uv tool install --reinstall"
-    return "pipx install --force" if "/pipx/venvs/" in prefix else os.path.join(prefix, "bin", "pip install")
+    return "pipx install --force" if "/pipx/venvs/" in prefix else os.path.join(prefix, BIN, "pip install")
 
 
 class _Origin(Struct, frozen=True):

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from pilotfish.model import AbsPath
 from pilotfish.paths import PROGRAM_FOLDERS, ancestors
 from pilotfish.servers.environment import lies_in
+from pilotfish.servers.links import linked_program
 from pilotfish.system.ownership import is_foreign
 from pilotfish.system.real_path import real_path
 from pilotfish.system.windows import program_names
@@ -99,7 +100,10 @@ def locate(program: str, root: AbsPath, lookup: Lookup) -> ProgramLocation:
     for folder, origin in _folders(root, lookup):
         looked_in.append(folder)
         for name in program_names(program, lookup.suffixes):
-            match _judged(AbsPath(os.path.join(folder, name)), origin, lookup):
+            path = os.path.join(folder, name)
+            if origin is Origin.TOOLS and lookup.suffixes:
+                path = linked_program(path, lookup.suffixes) or path  # its packages are beside where it leads
+            match _judged(AbsPath(path), origin, lookup):
                 case ProgramFound() as found:
                     return found
                 case Gated() as withheld:

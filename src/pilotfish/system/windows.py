@@ -57,6 +57,20 @@ def _for_powershell(word: str) -> str:
     return "'" + _QUOTES_OF_POWERSHELL.sub(r"\g<0>\g<0>", word) + "'"
 
 
+def forwarder(program: str) -> str:
+    """A script for `cmd` that runs a program, named from the script's folder: on Windows it stands for a link.
+
+    Links are for administrators there. The name of the user, which `cmd` may read wrong, is not in it.
+    """
+    return '@"%~dp0{}" %*\r\n'.format(program.replace("/", "\\").replace("%", "%%"))
+
+
+def forwarded(script: str) -> str:
+    """The program that such a script runs, from the script's folder; empty for another script."""
+    found = re.fullmatch(r'@"%~dp0([^"]+)" %\*\r?\n', script)
+    return found[1].replace("%%", "%") if found else ""
+
+
 def program_suffixes(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:
     """The endings that make a file a program there, in their order; none where any file can be one."""
     if platform != "win32":

@@ -26,14 +26,16 @@ import anyio
 
 from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
+from pilotfish.paths import BIN, is_inside
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.servers.environment import search_path
 from pilotfish.servers.install import Bundle, ToolsFolder
+from pilotfish.servers.links import program_in
 from pilotfish.system import calls
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
 from pilotfish.system.real_path import real_path
+from pilotfish.system.windows import program_suffixes
 
 TAIL_LINES = 15
 """Of the output of pip or npm, when it failed."""
@@ -48,8 +50,8 @@ PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 
 NPM_FETCH = "http fetch GET"
 
-BOTH_STREAMS = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
-"""Runs the words that follow with standard error on standard output; the shell does not interpret them."""
+BOTH_STREAMS = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:], stderr=subprocess.STDOUT))"
+"""A program that runs the words that follow with standard error on standard output: not every system has a shell."""
 
 OFFLINE = re.compile(
     r"(?i)name or service not known|name resolution|newconnectionerror|failed to establish a new connection"
@@ -86,14 +88,17 @@ def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], 
 def remove(bundle: Bundle, tools: ToolsFolder) -> bool:
     """Remove a bundle, all versions of it; False when there was none."""
     with _alone(tools):
-        return tools.remove(bundle)
+        removed = tools.remove(bundle)
+        if tools.has_any(bundle):
+            raise Unavailable(Code.OVERLOADED, f"{bundle.name} is running", hint="End it: pilotfish daemon stop")
+        return removed
 
 
 def _from_pypi(bundle: Bundle, folder: str, environment: Mapping[str, str], told: Told) -> None:
     own_pip = importlib.util.find_spec("pip") is not None
     venv.create(folder, symlinks=os.name != "nt", with_pip=not own_pip)
-    python = os.path.join(folder, "bin", "python")
-    pip = [sys.executable, "-I", "-m", "pip", "--python", python] if own_pip else [python, "-I", "-m", "pip"]
+    python = os.path.join(folder, BIN, "python")
+    pip = [sys.executable, "-I", "-m", "pip", "--python", folder] if own_pip else [python, "-I", "-m", "pip"]
     requirements = os.path.join(folder, "requirements.txt")
     with open(requirements, "w", encoding="utf-8") as file:
         file.write(bundle.requirements)
@@ -113,8 +118,9 @@ def _from_pypi(bundle: Bundle, folder: str, environment: Mapping[str, str], told
 
 
 def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told: Told) -> None:
-    path = os.pathsep.join(search_path(environment.get("PATH", ""), _project(), trusted=False))
-    npm = shutil.which("npm", path=path)
+    folders = search_path(environment.get("PATH", ""), _project(), trusted=False)
+    programs = (program_in(one, "npm", program_suffixes(environment)) for one in folders)
+    npm = next(filter(None, programs), None)
     if npm is None:
         message = f"{bundle.name} comes from npm, and npm is not installed"
         raise Unavailable(Code.SERVER_MISSING, message, hint="Install Node.js, which includes npm, and try again.")
@@ -137,7 +143,7 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
         "--loglevel=http",
     ]
     # npm finds node on the same cleaned path.
-    _run([npm, "ci", *flags], folder, {**environment, "PATH": path}, heard)
+    _run([npm, "ci", *flags], folder, {**environment, "PATH": os.pathsep.join(folders)}, heard)
 
 
 def _link_inside(bundle: Bundle, folder: str) -> None:
@@ -158,7 +164,7 @@ def _project() -> tuple[AbsPath, ...]:
 
 def _check(bundle: Bundle, tools: ToolsFolder) -> None:
     for program in bundle.programs.values():
-        if not os.access(os.path.join(tools.programs(bundle), program), os.X_OK):
+        if tools.program(bundle, program) is None:
             raise Bug(f"{bundle.name} was installed but has no program {program}")
 
 
@@ -171,7 +177,8 @@ def _run(argv: Sequence[str], folder: str, environment: Mapping[str, str], heard
         heard(line)
 
     name = os.path.basename(argv[0])
-    if anyio.run(_supervised, Launch([*BOTH_STREAMS, *argv], AbsPath(folder), environment, name), listen):
+    words = [sys.executable, "-I", "-c", BOTH_STREAMS, *argv]
+    if anyio.run(_supervised, Launch(words, AbsPath(folder), environment, name), listen):
         raise _failed(name, "\n".join(said))
 
 

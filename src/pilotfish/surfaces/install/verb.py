@@ -65,7 +65,7 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
 
     if tools.is_installed(bundle):
         return _done(bundle, tools, "already installed")
-    if (folder := _folder_beside_us(bundle)) is not None:
+    if (folder := _folder_beside_us(bundle, tools)) is not None:
         return _done(bundle, tools, f"already installed together with pilotfish, in {folder}")
     with click.progressbar(length=BAR, label=bundle.name, file=sys.stderr) as bar:
 
@@ -92,14 +92,15 @@ def _needs(bundle: Bundle, tools: ToolsFolder) -> list[str]:
     ]
 
 
-def _folder_beside_us(bundle: Bundle) -> str | None:
+def _folder_beside_us(bundle: Bundle, tools: ToolsFolder) -> str | None:
     """Where all its programs are already, because an extra of ours brought them."""
     from pilotfish.servers.environment import beside_us, search_path
+    from pilotfish.servers.links import program_in
 
     beside = beside_us(search_path(os.environ.get("PATH", ""), (), trusted=False), (), trusted=False)
     programs = bundle.programs.values()
     return next(
-        (folder for folder in beside if all(os.access(os.path.join(folder, name), os.X_OK) for name in programs)), None
+        (folder for folder in beside if all(program_in(folder, name, tools.suffixes) for name in programs)), None
     )
 
 

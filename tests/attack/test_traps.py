@@ -94,6 +94,7 @@ def test_what_ran_code_is_not_even_started(home: DaemonHome, tmp_path: Path) -> 
     assert {error["serverId"] for error in errors if error["code"] == "untrusted"} >= set(FOUND)
 
 
+@pytest.mark.linux("no other system holds a server")
 @pytest.mark.slow
 @pytest.mark.proves("T35")
 def test_what_holds_a_server_is_said_by_status_and_when_it_fails(home: DaemonHome) -> None:

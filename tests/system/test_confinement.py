@@ -10,10 +10,12 @@ import pytest
 
 from pilotfish.errors import ServerFailed
 from pilotfish.model import AbsPath
-from pilotfish.system.confinement import confinable, landlock_abi
+from pilotfish.system import confinement
+from pilotfish.system.confinement import confinable, confine, landlock_abi
 from pilotfish.system.ports import Confinement, Launch
 from pilotfish.system.process import spawn
 from support.left_behind import no_task_left_behind, nothing_left_behind
+from support.portable import Elsewhere
 
 __all__ = ["no_task_left_behind", "nothing_left_behind"]
 
@@ -139,3 +141,10 @@ async def test_a_program_inside_the_sealed_folder_does_not_start_and_says_why(pl
 
 def test_the_version_of_landlock_is_known() -> None:
     assert landlock_abi() >= 1
+
+
+@pytest.mark.proves("PLAT-1")
+async def test_another_system_is_asked_for_nothing_that_it_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "sys", Elsewhere("sys"))
+    monkeypatch.setattr(confinement, "_library", None)
+    assert confine({}, network=False) == []

@@ -69,7 +69,7 @@ def confinable() -> list[str]:
 
 def confine(folders: dict[bytes, list[bytes]], *, network: bool) -> list[str]:
     """Confine this process. `folders` by what they are: `sealed`, `private`, `readable`, `writable`."""
-    if _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
+    if sys.platform != "linux" or _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
         return []
     held = ["privileges"]
     if _restrict(folders, network=network):

@@ -1,5 +1,6 @@
 """`pilotfish` and `python -m pilotfish`."""
 
+import io
 import os
 import sys
 
@@ -19,6 +20,8 @@ def main() -> None:
         relay(arguments[1:])
     from pilotfish.ipc.question_program import answer
 
+    if sys.platform == "win32":
+        write_utf8()
     code = answer(arguments, os.environ)
     if code is not None:
         # Nothing is left to be done, and to take all apart costs a tenth of the time.
@@ -26,6 +29,13 @@ def main() -> None:
     from pilotfish.surfaces.cli.main import run
 
     sys.exit(run(arguments))
+
+
+def write_utf8() -> None:
+    """Windows gives a pipe the encoding of the person's language, which lacks most characters; hosts read UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _look_nowhere_else() -> None:

@@ -1,5 +1,6 @@
 """How a command ends when something goes wrong, and what it costs when nothing does."""
 
+import io
 import os
 import stat
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pilotfish.__main__ import write_utf8
 from pilotfish.api.answers import Changes, Effort, FileChange, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
@@ -174,3 +176,14 @@ def test_a_move_for_which_no_server_answered_is_not_done() -> None:
     slow = answer_from(Operation.RENAME_FILE, moved, Effort(server_hits=1, caveats=("slow",)))
     whole = answer_from(Operation.RENAME_FILE, moved, Effort(server_hits=1))
     assert (exit_code_of_question(slow), exit_code_of_question(whole)) == (ExitCode.NO_VERDICT, ExitCode.OK)
+
+
+@pytest.mark.proves("PLAT-1")
+def test_a_pipe_of_windows_takes_what_its_encoding_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipes = io.BytesIO(), io.BytesIO()
+    for name, pipe in zip(("stdout", "stderr"), pipes, strict=True):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(pipe, encoding="cp1252"))
+    write_utf8()
+    for stream in (sys.stdout, sys.stderr):
+        print("→ λ.py \udcff", file=stream, flush=True)
+    assert [pipe.getvalue().decode() for pipe in pipes] == ["→ λ.py \\udcff\n"] * 2

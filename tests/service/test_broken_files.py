@@ -2,6 +2,7 @@
 
 import os
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def config(**feedback: Any) -> dict[str, Any]:
 
 
 async def edited(
-    ground: Ground, name: str, text: str, kind: Any = "edit", *, seconds: float | None = None, **more: Any
+    ground: Ground, name: str, text: str, kind: Any = "edit", *, seconds: float = inf, **more: Any
 ) -> Feedback:
     touch = Touch((name,), kind, before={name: (ground.root / name).read_text()}, **more)
     ground.write(name, text)

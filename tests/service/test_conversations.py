@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pilotfish.api.questions import Touch
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.protocol.watching import Change
 from support.services.conversing import talking
 
@@ -171,6 +171,22 @@ async def test_what_a_command_changed_in_an_installed_package_is_nothing_to_tell
         (it.ground.root / "node_modules").mkdir()
         it.command("bad one\n", "node_modules/p.x", Change.CREATED)
         assert await it.reach("call") == ""
+
+
+@pytest.mark.proves("DIAG-5")
+@pytest.mark.parametrize(("age", "seconds", "waited"), [(0.0, 4.5, 3.5), (0.0, 60.0, 5.0), (6.0, 60.0, 1.5)])
+async def test_a_command_is_waited_for_as_long_as_a_server_is_in_its_first_use(
+    tmp_path: Path, age: float, seconds: float, waited: float
+) -> None:
+    timing = {"firstTouchTimeoutMs": 5000, "diagnosticsWaitTimeoutMs": 1000}
+    async with talking(tmp_path, timing=timing) as it:
+        await it.edit("good\n", before="")
+        await anyio.sleep(age)
+        it.server.slow = True
+        it.command("bad one\n")
+        feedback = await it.ground.service.reached(Moment("call"), it.ground.client, seconds=seconds)
+        # A little more: what was asked is called off.
+        assert waited <= feedback.duration_ms / 1000 <= waited + 0.5
 
 
 async def test_what_another_edit_is_changing_is_not_taken_for_the_work_of_a_command(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from math import inf
 from typing import Any, Protocol
 
 from anyio.abc import TaskGroup
@@ -228,6 +229,7 @@ class SocketMethods:
     async def _answer(self, heard: Heard, call: HookCall) -> str:
         """What the hook program prints, in digits."""
         cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
+        seconds = call.seconds - HOOK_SLACK_SECONDS if call.seconds else inf
 
         def session(conversation: str, at: str | None, root: str | None) -> ClientSession:
             return self.sessions.keep(Caller(at or cwd, heard.host, conversation, root, None, environment))
@@ -236,15 +238,15 @@ class SocketMethods:
             case TouchEvent(touch, conversation, at, root, event, undos):
                 client = session(conversation, at, root)
                 touch = await with_old_texts(touch, undos, client.cwd)
-                feedback = await self._feedback(touch, client, call.seconds and call.seconds - HOOK_SLACK_SECONDS)
+                feedback = await self._feedback(touch, client, seconds)
                 if touch.kind == "read" and event:
                     moment = Moment("call", touch.plain, touch.max_bytes, counts=touch.counts, waits=False)
-                    feedback = await self._reach(moment, client)
+                    feedback = await self._reach(moment, client, seconds)
                 # The hook program reports no reason, so the log is where a person finds it.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
                 return heard.dialect.written(feedback.text, event).hex() if feedback.text else ""
             case MomentEvent(moment, conversation, at, root, event):
-                feedback = await self._reach(moment, session(conversation, at, root))
+                feedback = await self._reach(moment, session(conversation, at, root), seconds)
                 return heard.dialect.written(feedback.text, event).hex() if feedback.text else ""
             case UnreadEvent(moment=MomentEvent() as moment):
                 return await self._answer(Heard(heard.host, heard.dialect, moment), call)
@@ -281,9 +283,9 @@ class SocketMethods:
 
         return str(int(await answer_words(words, cwd, self.service, session, write)))
 
-    async def _reach(self, moment: Moment, client: ClientSession) -> Feedback:
+    async def _reach(self, moment: Moment, client: ClientSession, seconds: float = inf) -> Feedback:
         with self.sessions.using(client):
-            feedback = await self.service.reached(moment, client)
+            feedback = await self.service.reached(moment, client, seconds=seconds)
         logger.info("moment session=%s kind=%s told=%d", client.id, moment.kind, len(feedback.text))
         return feedback
 
@@ -293,7 +295,7 @@ class SocketMethods:
         if warms:
             self._in_background(client, self.service.warm_up)
 
-    async def _feedback(self, touch: Touch, client: ClientSession, seconds: float | None = None) -> Feedback:
+    async def _feedback(self, touch: Touch, client: ClientSession, seconds: float = inf) -> Feedback:
         if touch.kind == "read":
             self._in_background(client, lambda client: self.service.touched(touch, client))
             return Feedback("", State.UNAVAILABLE, 0, "files that were read are not checked")

@@ -217,7 +217,7 @@ class Service:
         self._preparation.drop(client)
         self.pool.release(client.id)
 
-    async def touched(self, touch: Touch, client: ClientSession, *, seconds: float | None = None) -> Feedback:
+    async def touched(self, touch: Touch, client: ClientSession, *, seconds: float = math.inf) -> Feedback:
         """Feedback after an edit; never raises a `Failure`. The text is empty when there is nothing to say.
 
         After `seconds` it is what is known by then; what comes later is told with the next event.
@@ -229,11 +229,11 @@ class Service:
             if not touch.paths:
                 return Feedback("", State.UNAVAILABLE, 0, "no file was named")
             with self.pool.counters.timed(touch.kind):
-                visit = self._visit(client)
+                visit = self._visit(client, until=started + seconds)
                 with self.conversations.editing(touch, visit.workspace):
                     given = await self._runner.take(visit.workspace, touch.texts)
                     await self._in_step(visit)
-                    told = await self.conversations.touched(touch, visit, started, given, seconds)
+                    told = await self.conversations.touched(touch, visit, started, given)
                     edits = told.edits
                     return told.feedback
 
@@ -277,11 +277,12 @@ class Service:
                     outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
                     await self._questions.answer(outline, visit)
 
-    async def reached(self, moment: Moment, client: ClientSession) -> Feedback:
-        """What is to be told at a moment of a conversation; never raises a `Failure`."""
+    async def reached(self, moment: Moment, client: ClientSession, *, seconds: float = math.inf) -> Feedback:
+        """What is to be told at a moment of a conversation; never raises a `Failure`. `seconds`: as after an edit."""
 
         async def work(started: float) -> Feedback:
-            return await self.conversations.reached(moment, await self._in_step(self._visit(client)), started)
+            visit = self._visit(client, until=started + seconds)
+            return await self.conversations.reached(moment, await self._in_step(visit), started)
 
         with self._preparation.giving_way(interrupt=moment.waits, again=True), self.pool.serving(client.id):
             feedback = await _feedback_or_reason(work)
@@ -471,8 +472,8 @@ class Service:
         if recovery != Recovery():
             logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
 
-    def _visit(self, client: ClientSession, workspace: Workspace | None = None) -> Visit:
-        return Visit(client, workspace or self.workspaces.of(client))
+    def _visit(self, client: ClientSession, workspace: Workspace | None = None, until: float = math.inf) -> Visit:
+        return Visit(client, workspace or self.workspaces.of(client), until)
 
     async def _in_step(self, visit: Visit, seconds: float = CATCH_UP_SECONDS) -> Visit:
         """The servers of the workspace are in step with the disk then, as far as that takes no longer."""

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 
 from msgspec import Struct
 
@@ -60,6 +61,8 @@ class Visit(Struct, frozen=True):
 
     client: ClientSession
     workspace: Workspace
+    until: float = inf
+    """When somebody who waits must have an answer."""
 
 
 class _Known(Struct, frozen=True):

@@ -167,16 +167,15 @@ class Conversations:
         visit: Visit,
         started: float,
         given: Mapping[str, Given],
-        seconds: float | None = None,
     ) -> ToldEdit:
-        """Feedback after an edit, with what else is to be told; after `seconds` it ends with what it has.
+        """Feedback after an edit, with what else is to be told; when the time of the visit is over, with what it has.
 
         `given`: the texts of the touch, as `CheckRunner.take` took them.
         """
         if touch.kind == "read":
             return await self._read(touch, visit, started, given)
         with self._event(visit) as record:
-            return await self._judge_and_tell(record, touch, visit, started, given, seconds)
+            return await self._judge_and_tell(record, touch, visit, started, given)
 
     async def _judge_and_tell(
         self,
@@ -185,7 +184,6 @@ class Conversations:
         visit: Visit,
         started: float,
         given: Mapping[str, Given],
-        seconds: float | None,
     ) -> ToldEdit:
         workspace = visit.workspace
         record.idle = False
@@ -202,8 +200,7 @@ class Conversations:
             texts |= await self._disk_writes.claim(record, self._all(), workspace, texts, move)
             return await self._hold(record, texts, visit, started)
         touch, texts = gathered(record, touch, texts, self._states.last_text)
-        until = float("inf") if seconds is None else started + seconds
-        judgement = EditUnderWay(anyio.CancelScope(deadline=until), texts, call)
+        judgement = EditUnderWay(anyio.CancelScope(deadline=visit.until), texts, call)
         news = await self._judge_edit(record, touch, visit, given, judgement, move, started)
         if judgement.taken_over:
             feedback = Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER)
@@ -233,7 +230,7 @@ class Conversations:
                 # What a command did to a file between two edits of a batch belongs to the batch.
                 carried = state.unjudged | ({} if touch.batch == "end" else claimed)
                 judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
-                until = judgement.scope.deadline - LAST_SECONDS
+                until = visit.until - LAST_SECONDS
                 scope = replace(scope_of(state), given=given, carried=carried, settled=(), heard=(), until=until)
                 news.edit = await self._edit_feedback.judge(touch, visit, started, scope)
                 known = {*judgement.texts, *compared(news.edit.others.changes)}
@@ -378,6 +375,7 @@ class Conversations:
             if last:
                 owe_held(record)
             deadline = max(started + visit.workspace.wait_seconds, current_time() + LOOK_SECONDS)
+            until = 0.0 if last else visit.until - LAST_SECONDS
             known = set(without)
             written = self._take_written(record, visit.workspace, known)
             pending = record.state.standing(Standing.PENDING) if last else {}
@@ -391,7 +389,8 @@ class Conversations:
                     before = {path: text for path, text in known_before.items() if text is not None}
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
                     gone = [path for path, one in written.items() if one.change is Change.DELETED]
-                    scope = scope_of(record.state, patience_until(deadline), others_seconds=LOOK_SECONDS, gone=gone)
+                    patience = patience_until(deadline, until)
+                    scope = scope_of(record.state, patience, others_seconds=LOOK_SECONDS, gone=gone, until=until)
                     news.written = await self._edit_feedback.judge(touch, visit, current_time(), scope)
                     known.update(paths, compared(news.written.others.changes))
                 late = [path for path in record.state.standing(Standing.LATE) if path not in known]

@@ -63,11 +63,13 @@ def scope_of(
     *,
     others_seconds: float = OTHERS_SECONDS,
     gone: Collection[AbsPath] = (),
+    until: float = 0.0,
 ) -> Scope:
     """How far a check goes that has to make up for what the conversation is owed."""
     return Scope(
         patience,
         others_seconds=others_seconds,
+        until=until,
         carried=state.unjudged,
         unfinished=state.unfinished,
         settled=state.settled,
@@ -303,9 +305,11 @@ def cut_off(workspace: Workspace, paths: Sequence[AbsPath], started: float) -> F
     return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
 
 
-def patience_until(deadline: float) -> Patience:
-    left = max(0.1, deadline - current_time())
-    return Patience(left, left)
+def patience_until(deadline: float, loading: float = 0.0) -> Patience:
+    """`loading`: the same for servers in their first use, which may take longer."""
+    now = current_time()
+    left = max(0.1, deadline - now)
+    return Patience(left, left, loading - now)
 
 
 def form_at(moment: Moment, workspace: Workspace) -> Form:

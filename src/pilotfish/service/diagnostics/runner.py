@@ -103,9 +103,12 @@ class Patience(Struct, frozen=True):
 
     first: float | None = None
     later: float | None = None
+    loading: float = 0.0
+    """A server in its first use has what that may take, up to this."""
 
     def without(self, seconds: float) -> "Patience":
-        return Patience(*(None if one is None else max(0.0, one - seconds) for one in (self.first, self.later)))
+        first, later = (None if one is None else max(0.0, one - seconds) for one in (self.first, self.later))
+        return Patience(first, later, self.loading - seconds)
 
 
 Checking = Callable[[AbsPath, Patience], Awaitable[Sequence[FileVerdict]]]
@@ -366,10 +369,13 @@ class CheckRunner:
         if entry is not None and (isinstance(entry.slot, Stopping | Rested) or (inputs and not inputs.holds())):
             # It was stopped, or will be, and starts again with the limit of a first use. One that failed has had it.
             self._touched.discard(key)
-        if key not in self._touched:
-            return patience.first or timing.first_touch_timeout_ms / 1000
         # One that has answered a first question may still load what the next one is about.
-        return patience.later or max(timing.diagnostics_wait_timeout_ms / 1000, self._left_of_first(key, timing))
+        is_first = key not in self._touched
+        left = timing.first_touch_timeout_ms / 1000 if is_first else self._left_of_first(key, timing)
+        given = patience.first if is_first else patience.later
+        if given is None:
+            return left if is_first else max(timing.diagnostics_wait_timeout_ms / 1000, left)
+        return max(given, min(left, patience.loading))
 
     def _left_of_first(self, key: Key, timing: TimingSettings) -> float:
         entry, first = self._pool.entries().get(key), timing.first_touch_timeout_ms / 1000

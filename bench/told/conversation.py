@@ -79,7 +79,10 @@ class Conversation:
         return tuple(waits)
 
     def begin(self, prompt: str) -> Heard:
-        return _sum(self._send("SessionStart", source="startup"), self.prompt(prompt))
+        heard = _sum(self._send("SessionStart", source="startup"), self.prompt(prompt))
+        # It thinks before its first call, too.
+        time.sleep(self._setting.pause)
+        return heard
 
     def prompt(self, text: str) -> Heard:
         return self._send("UserPromptSubmit", prompt=text)

@@ -20,7 +20,6 @@ from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended
 from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.paths import is_installed
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.kept import KeptConversations
@@ -66,7 +65,6 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.git_state import GitMove, git_state
-from pilotfish.system.ownership import is_in_worktree
 
 MAX_CONVERSATIONS = 256
 """As many as there are client sessions."""
@@ -136,12 +134,7 @@ class Conversations:
 
     def noticed(self, changes: Iterable[PathChange]) -> None:
         """These files were changed on disk, by whomever; what was last seen of them is what they had before."""
-        records = self._all()
-        for found in changes:
-            for record in records if not found.is_alias and not is_installed(found.path) else ():
-                if record.written.takes(found.path) and is_in_worktree(found.path, record.client.root):
-                    seen = self._states.latest_text(found.path)
-                    record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
+        self._disk_writes.note(self._all(), changes)
 
     @contextmanager
     def editing(self, touch: Touch, workspace: Workspace) -> Generator[None]:

@@ -1,12 +1,15 @@
 """What was written to disk between two events of a conversation, without what is nobody's work (DIAG-15)."""
 
+import os
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 
 import anyio.lowlevel
 import anyio.to_thread
 
 from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_installed
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.file_states import FileStates
@@ -14,6 +17,7 @@ from pilotfish.service.diagnostics.texts_before import committed_text, text_befo
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.git_state import GitMove, brought_by_git, git_move, git_state, moved_paths
+from pilotfish.system.ownership import is_in_worktree
 
 MAX_LATE = 1_000
 """Files of one move of git that are looked at although nobody has noticed yet that they were changed."""
@@ -26,6 +30,17 @@ class DiskWrites:
     def __init__(self, states: FileStates, texts: Texts) -> None:
         self._states = states
         self._texts = texts
+
+    def note(self, records: Collection[ConversationRecord], changes: Iterable[PathChange]) -> None:
+        """Conversations learn of changes on disk, each of those in its own worktree."""
+        # It asks the disk: of thousands of files only once for each folder.
+        holds = cache(is_in_worktree)
+        for found in changes:
+            folder = os.path.dirname(found.path)
+            for record in records if not found.is_alias and not is_installed(found.path) else ():
+                if record.written.takes(found.path) and holds(folder, record.client.root):
+                    seen = self._states.latest_text(found.path)
+                    record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 
     async def leave_to_git(self, record: ConversationRecord, workspace: Workspace) -> GitMove | None:
         """Take what git brought out of what commands changed: a checkout, a pull or a stash is nobody's edit."""

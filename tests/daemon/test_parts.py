@@ -1,8 +1,10 @@
 """Small parts of the daemon: settings, and the end of processes."""
 
 import json
+import platform
 import resource
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,43 @@ def test_descriptors(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, want
     monkeypatch.setattr(resource, "setrlimit", remember)
     calls.allow_descriptors(4096)
     assert said == ([] if wanted is None else [wanted])
+
+
+HEAPS = """
+import ctypes, tempfile, threading
+from pilotfish.system import calls
+
+{}
+together = threading.Barrier(4)
+
+def work():
+    together.wait()
+    kept.append(bytes(50_000))
+
+kept = []
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+with tempfile.TemporaryFile() as file:
+    stream = ctypes.c_void_p(libc.fdopen(file.fileno(), b"w"))
+    libc.malloc_info(0, stream)
+    libc.fflush(stream)
+    file.seek(0)
+    print(file.read().count(b"<heap nr="))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="nothing to say to other allocators")
+def test_threads_leave_no_heaps_of_their_own() -> None:
+    def heaps(first: str) -> int:
+        return int(subprocess.check_output([sys.executable, "-c", HEAPS.format(first)], timeout=60))
+
+    assert heaps("") > 1
+    assert heaps("calls.give_back_memory()") == 1
 
 
 @pytest.mark.parametrize("has_descriptors", [True, False], ids=["told", "looking"])

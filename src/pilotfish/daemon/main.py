@@ -66,6 +66,7 @@ def run(claim: DaemonClaim) -> Never:
     if sys.platform != "win32":
         faulthandler.register(signal.SIGUSR1)
     calls.allow_descriptors(DESCRIPTORS)
+    calls.give_back_memory()
     code = FAILED
     try:
         if left := claim.begin():

@@ -11,7 +11,7 @@ PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def main() -> None:
-    _look_nowhere_else()
+    look_nowhere_else()
     arguments = sys.argv[1:]
     if arguments[:1] == ["hook"] and not any(word in HELP for word in arguments):
         # It runs for every edit: the rest of the command line would cost more than the edit's own feedback.
@@ -38,12 +38,18 @@ def write_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _look_nowhere_else() -> None:
+def look_nowhere_else() -> None:
     """Import nothing of folders that come before the standard library: `PYTHONPATH=.`, or the folder of `python -m`."""
     standard = os.path.dirname(os.__file__)
     if standard in sys.path:
         first = sys.path.index(standard)
-        sys.path[:first] = [folder for folder in sys.path[:first] if folder == PACKAGES]
+        sys.path[:first] = [path for path in sys.path[:first] if path == PACKAGES or _is_standard(path, standard)]
+
+
+def _is_standard(path: str, standard: str) -> bool:
+    """Whether it is the rest of the standard library: Windows has compiled modules beside it, and first."""
+    names = "DLLs", f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
+    return os.path.dirname(path) == os.path.dirname(standard) and os.path.basename(path) in names
 
 
 if __name__ == "__main__":

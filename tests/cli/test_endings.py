@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.__main__ import write_utf8
+from pilotfish.__main__ import look_nowhere_else, write_utf8
 from pilotfish.api.answers import Changes, Effort, FileChange, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
@@ -187,3 +187,14 @@ def test_a_pipe_of_windows_takes_what_its_encoding_lacks(monkeypatch: pytest.Mon
     for stream in (sys.stdout, sys.stderr):
         print("→ λ.py \udcff", file=stream, flush=True)
     assert [pipe.getvalue().decode() for pipe in pipes] == ["→ λ.py \\udcff\n"] * 2
+
+
+@pytest.mark.proves("PLAT-1", "T9")
+def test_of_what_comes_before_the_standard_library_its_own_parts_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is on Windows; a folder of `PYTHONPATH`, and that of `python -m`, are nobody's."""
+    archive = f"/python/python{sys.version_info[0]}{sys.version_info[1]}.zip"
+    kept = [archive, "/python/DLLs", "/python/Lib", "/python", "/python/Lib/site-packages"]
+    monkeypatch.setattr(os, "__file__", "/python/Lib/os.py")
+    monkeypatch.setattr(sys, "path", ["", "/project/DLLs", "/python/project", *kept])
+    look_nowhere_else()
+    assert sys.path == kept

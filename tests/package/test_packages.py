@@ -90,10 +90,24 @@ def test_a_marketplace_names_the_plugin_that_is_there(marketplace: str, manifest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", ["darwin", "linux"])
+@pytest.mark.parametrize("system", ["darwin", "linux", "win32"])
 def test_the_extension_of_gemini_has_its_manifest_at_the_top(system: str, dist: Path) -> None:
     with zipfile.ZipFile(dist / f"{system}.pilotfish.zip") as archive:
         assert {name for name in archive.namelist() if not name.endswith("/")} == {
             "gemini-extension.json",
             "hooks/hooks.json",
         }
+
+
+@pytest.mark.slow
+@pytest.mark.proves("PLAT-1")
+def test_the_extension_for_windows_starts_no_shell_and_is_else_the_same(dist: Path) -> None:
+    with zipfile.ZipFile(dist / "win32.pilotfish.zip") as archive:
+        manifest = json.loads(archive.read("gemini-extension.json"))
+        hooks = json.loads(archive.read("hooks/hooks.json"))["hooks"]
+    assert manifest["mcpServers"] == {"pilotfish": {"command": "pilotfish", "args": ["mcp"]}}
+    started = {name: group["hooks"][0]["command"] for name, (group,) in hooks.items()}
+    brief = "pilotfish hook gemini --deadline-ms 2000"
+    usual = dict.fromkeys(("AfterTool", "BeforeAgent", "AfterAgent"), "pilotfish hook gemini")
+    assert started == {**usual, "SessionStart": brief, "SessionEnd": brief}
+    assert hooks["AfterTool"][0]["hooks"][0]["timeout"] == 10000

@@ -25,7 +25,7 @@ ANSWER_SECONDS = 300
 class Machine:
     """A user's folders below a temporary one, and the programs that a host starts in a project there."""
 
-    def __init__(self, home: str, servers: str) -> None:
+    def __init__(self, home: str, wheels: str) -> None:
         self.project = ntpath.join(home, "My Project")  # as people call it, and Windows writes it
         os.mkdir(self.project)
         for name, text in FILES.items():
@@ -34,7 +34,8 @@ class Machine:
             **os.environ,
             "USERPROFILE": home,
             "LOCALAPPDATA": ntpath.join(home, "AppData", "Local"),
-            "PATH": f"{os.environ['PATH']};{servers}",
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": wheels,
             "PILOTFISH_IDLE_SECONDS": "600",
         }
 
@@ -108,6 +109,8 @@ def held(what: str, text: str, *expected: str) -> None:
 
 
 def prove(machine: Machine) -> None:
+    held("a server is installed", machine.run("install", "ty"), "installed ty==0.0.100 from PyPI")
+    held("it is found", machine.run("servers", "ty"), "installed", "tools/servers/ty-")
     held("a check without a daemon", machine.run("check", "--no-daemon"), "No problems")
     machine.hook("SessionStart", source="startup")
     broken = feedback(machine, "lib.py", "name: str", "name: int")
@@ -118,12 +121,13 @@ def prove(machine: Machine) -> None:
     held("what was written", machine.read("app.py") + machine.read("lib.py"), 'hello("x")', "def hello(")
     held("the tools of an MCP client", machine.tools(), "references", "rename")
     held("the end", machine.run("daemon", "stop"), "Stopped")
+    held("the server is removed", machine.run("install", "--remove", "ty"), "removed")
 
 
-def main(servers: str) -> None:
+def main(wheels: str) -> None:
     before = set(psutil.pids())
     with tempfile.TemporaryDirectory() as home:
-        machine = Machine(home, servers)
+        machine = Machine(home, wheels)
         try:
             prove(machine)
         finally:

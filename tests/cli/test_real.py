@@ -296,6 +296,32 @@ def test_a_rename_to_a_name_that_a_user_of_it_has_says_so(user: User, text: str,
         file.unlink()
 
 
+@pytest.mark.proves("OPS-4")
+def test_a_rename_names_the_places_that_keep_the_old_name(user: User) -> None:
+    """A stub hides its module from those who import it: the server sees no use there."""
+    texts = {
+        "stubbed.py": "def wave(hand: str) -> str:\n    return hand\n",
+        "stubbed.pyi": "def wave(hand: str) -> str: ...\n",
+        "waving.py": "from stubbed import wave as wave\n\n__all__ = ['wave']\nwaves = 1\n" + "# wave\n" * 6,
+        "wave.md": "wave\n",
+    }
+    for name, text in texts.items():
+        (user.workspace / name).write_text(text)
+    why = "basedpyright takes these for another symbol, a string or a comment; change by hand what means it"
+    places = ", ".join(f"waving.py:{line}" for line in (1, 3, 5, 6, 7, 8, 9))
+    note = f"note: wave stays in stubbed.pyi:1, {places}, 1 more line: {why}"
+    try:
+        for options in ([], ["--apply"]):
+            done = pilotfish(user, "rename", "stubbed.py", "wave", "greet_by_hand", *options)
+            assert [line for line in done.stdout.splitlines() if line.startswith("note:")] == [note], done
+        local = pilotfish(user, "rename", "stubbed.py:2:12", "fingers").stdout
+        assert "+    return fingers" in local
+        assert "note:" not in local
+    finally:
+        for name in texts:
+            (user.workspace / name).unlink()
+
+
 @pytest.mark.proves("CLI-1")
 def test_a_folder_outside_of_the_workspace_is_refused_once(user: User, tmp_path: Path) -> None:
     for name in ("a.py", "b.py"):

@@ -103,6 +103,11 @@ def taken_line(text: str, old: str, new: str) -> int | None:
     return next((number for number, line in enumerate(lines, 1) if bare[new].search(line)), None)
 
 
+def lines_with(text: str, word: str) -> list[int]:
+    """The lines, from 1, that have it as a whole word."""
+    return [number for number, line in enumerate(text.split("\n"), 1) if _pattern(word).search(line)]
+
+
 @lru_cache(maxsize=256)
 def _pattern(word: str) -> re.Pattern[str]:
     before = r"(?<![\w$])" if _WORD.match(word) else ""

@@ -4,7 +4,7 @@ An edit of a server is about texts that it was sent. It is staged strictly, writ
 servers are notified, and the changed files are checked: the answer has the changes and the feedback.
 """
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -12,21 +12,24 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Action, Answer, Changes, Effort, Feedback, answer_from, error_of
+from pilotfish.api.answers import Action, Answer, Changes, Effort, Feedback, Symbol, answer_from, error_of
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.client.session import Session
+from pilotfish.counting import counted
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.edits.changes import preview, to_confirm
 from pilotfish.operations.edits.staged import Staged
 from pilotfish.operations.edits.staging import Stage
+from pilotfish.operations.outlines import FUNCTIONS, bodies
 from pilotfish.operations.results import View, is_null
 from pilotfish.operations.rows import ROWS, at_position, request_of
 from pilotfish.operations.symbol_names import bare_name
-from pilotfish.operations.tokens import hidden_builtin, refuse_bad_name, taken_line
-from pilotfish.paths import shown_path
+from pilotfish.operations.tokens import hidden_builtin, lines_with, refuse_bad_name, taken_line
+from pilotfish.paths import distance, shown_path
 from pilotfish.protocol.codec import Malformed
-from pilotfish.protocol.edits import EditPlan
+from pilotfish.protocol.edits import EditPlan, TextChange
 from pilotfish.protocol.positions import Text
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.code_actions import CodeActions
@@ -49,6 +52,7 @@ from pilotfish.service.changes.symbol_edits import SymbolEdits
 from pilotfish.service.changes.transaction import perform
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner, name_asked_about
+from pilotfish.service.questions.completeness import head_of
 from pilotfish.service.questions.components import ComponentUse, not_included
 from pilotfish.service.questions.subject import Subject
 from pilotfish.service.use_server import Access
@@ -60,6 +64,12 @@ PREPARE_RENAME = "textDocument/prepareRename"
 
 MAX_TAKEN = 5
 """Files with the new name that a warning names."""
+
+MAX_LEFT = 8
+"""Lines with the old name that a rename names; the others are counted."""
+
+MAX_SEARCHED = 200
+"""Files that are read for them, the nearest first; the others are counted."""
 
 Touched = Callable[[Touch, ClientSession], Awaitable[Feedback]]
 """The feedback of servers on files that have just changed."""
@@ -133,6 +143,7 @@ class ChangeRunner:
         components = await self._questions.components.uses(old, subject, candidates, job.visit)
         for use in components.uses:
             proposal = await self._in_component(job, proposal, use, old, caveats)
+        outline = await self._outline(job, subject)
         return Intent(
             proposal.edit.plan,
             proposal,
@@ -142,9 +153,10 @@ class ChangeRunner:
             caveats=(*caveats.values(), *components.unread),
             warnings=(
                 *hidden_builtin(new, language),
-                *await self._same_name(job, subject),
+                *_same_name(new, outline),
                 *_taken(job, subject, proposal, old),
             ),
+            renamed=None if _is_local(old, proposal.edit.plan, outline) else old,
         )
 
     def _renaming(self, job: Job, subject: Subject, caveats: dict[str, str]) -> AskServer:
@@ -178,14 +190,11 @@ class ChangeRunner:
             caveats[use.path] = not_included(old, [use.path], why, job.workspace.root)
         return renamed or proposal
 
-    async def _same_name(self, job: Job, subject: Subject) -> tuple[str, ...]:
-        """What the file declares under the new name already."""
+    async def _outline(self, job: Job, subject: Subject) -> Sequence[Symbol]:
         try:
-            outline = await self._questions.subjects.outline(subject.path or "", job.visit)
+            return await self._questions.subjects.outline(subject.path or "", job.visit)
         except Failure:
             return ()
-        same = [one for one in outline if bare_name(one.name) == job.question.new_name]
-        return tuple(f"{one.path}:{one.line} already has a {one.kind} {one.name}" for one in same[:1])
 
     async def _why_not(self, job: Job, subject: Subject, candidate: Candidate, old: str) -> Failure:
         """Why a server renames nothing, in its own words where it has some."""
@@ -221,8 +230,29 @@ class ChangeRunner:
             warnings.append(f"cannot be applied: {refusal.message}")
             with _consistent(intent):
                 return preview(intent.plan, _view(job, intent)), tuple(warnings)
-        files = stage.staged().changes(job.workspace.root)
+        staged = stage.staged()
+        warnings += await self._left(job, intent, staged)
+        files = staged.changes(job.workspace.root)
         return Changes(applied=False, files=files, confirm=to_confirm(intent.plan)), tuple(warnings)
+
+    async def _left(self, job: Job, intent: Intent, staged: Staged) -> list[str]:
+        """Where a rename leaves the old name: in stubs, what imports these, strings and comments."""
+        proposal, old, root = intent.proposal, intent.renamed, job.workspace.root
+        if proposal is None or old is None:
+            return []
+        spec, texts = proposal.candidate.spec, {one.new: one.after for one in staged.effects if one.new is not None}
+        found = await self._questions.files.mentioning(job.workspace, proposal.candidate.root, old, spec.extensions)
+        if found is None:
+            return [f"whether {old} is mentioned elsewhere is not known: the files of the project are still being read"]
+        near = next(iter(texts), root)
+        paths = sorted(found | texts.keys(), key=lambda path: (distance(path, near), path))
+        left = await anyio.to_thread.run_sync(_lines_left, paths[:MAX_SEARCHED], texts, old)
+        places = [f"{shown_path(path, root)}:{line}" for path, lines in left.items() for line in lines]
+        more = [counted(len(places) - MAX_LEFT, "more line")] if len(places) > MAX_LEFT else []
+        more += [counted(len(paths) - MAX_SEARCHED, "more file")] if len(paths) > MAX_SEARCHED else []
+        named = ", ".join([*places[:MAX_LEFT], *more])
+        why = f"{spec.id} takes these for another symbol, a string or a comment; change by hand what means it"
+        return [f"{old} stays in {named}: {why}"] if named else []
 
     # --- Doing -------------------------------------------------------------------------------------------------------
 
@@ -238,7 +268,8 @@ class ChangeRunner:
             await self._notifier.notify(job.workspace, staged.effects, (*moved_by(staged.effects), *folder))
         paths = [effect.new for effect in staged.effects if effect.new is not None and job.workspace.serves(effect.new)]
         feedback = await self._touched(Touch(tuple(paths), "patch"), job.visit.client) if paths else None
-        return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), ()
+        left = await self._left(job, intent, staged)
+        return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), tuple(left)
 
     async def _look_before(self, job: Job, intent: Intent) -> None:
         """Check the files before the change, so that the feedback can tell what the change introduced."""
@@ -271,6 +302,26 @@ class ChangeRunner:
         with _consistent(intent):
             stage.perform(intent.plan)
         return stage
+
+
+def _is_local(old: str, plan: EditPlan, outline: Sequence[Symbol]) -> bool:
+    """Whether all that a rename changes lies in one function, and is not its own name."""
+    changes = [one for one in plan.operations if isinstance(one, TextChange)]
+    lines = {edit.range.start.line + 1 for change in changes for edit in change.edits}
+    functions = (one for one in bodies(outline) if one.symbol.kind in FUNCTIONS and bare_name(one.symbol.name) != old)
+    return len(changed_files(plan)) == 1 and any(all(map(one.holds, lines)) for one in functions)
+
+
+def _lines_left(paths: Sequence[AbsPath], texts: Mapping[AbsPath, str | None], old: str) -> dict[AbsPath, list[int]]:
+    """The lines, from 1, that mention the name, by file; `texts` are newer than the disk. Blocking: for a thread."""
+    newest = {path: texts.get(path) or head_of(path, MAX_FILE_BYTES).decode(errors="replace") for path in paths}
+    return {path: lines for path, text in newest.items() if (lines := lines_with(text, old))}
+
+
+def _same_name(new: str, outline: Sequence[Symbol]) -> list[str]:
+    """What the file declares under the new name already."""
+    same = [one for one in outline if bare_name(one.name) == new]
+    return [f"{one.path}:{one.line} already has a {one.kind} {one.name}" for one in same[:1]]
 
 
 def _taken(job: Job, subject: Subject, proposal: EditProposal, old: str) -> list[str]:

@@ -97,6 +97,8 @@ class Intent(Struct, frozen=True):
     caveats: tuple[str, ...] = ()
     """What no server answered."""
     warnings: tuple[str, ...] = ()
+    renamed: str | None = None
+    """The old name, where other files may mention it."""
 
 
 class EditProposals:

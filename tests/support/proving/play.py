@@ -236,12 +236,14 @@ async def _questions(stage: Stage) -> Mapping[str, str]:
             continue
         why = stage.row.exceptions.get(operation)
         try:
-            outcomes[operation] = await _asked(stage, operation)
+            outcome = await _asked(stage, operation)
         except NotProven:
             if why is None:
                 raise
             continue
-        if why is not None:
+        if why is None:
+            outcomes[operation] = outcome
+        elif not stage.row.beside:  # who is beside it may have answered in its place
             raise NotProven(f"{operation} is answered rightly, and the row says: {why}")
     return outcomes
 

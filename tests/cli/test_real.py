@@ -296,6 +296,34 @@ def test_a_rename_to_a_name_that_a_user_of_it_has_says_so(user: User, text: str,
         file.unlink()
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["check", "--help"],
+        ["check"],
+        ["check", "--no-daemon"],
+        ["references", "greeting.py", "greet"],
+        ["rename", "greeting.py", "greet", "salute"],
+        ["status"],
+        ["servers"],
+        ["tools"],
+        [],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_has_closed_the_pipe_ends_it_quietly(user: User, words: list[str], stream: str) -> None:
+    """Where standard error has the closed pipe, the question is a wrong one, of which it has to tell."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    argv = [sys.executable, "-m", "pilotfish", *words, *(["--nonsense"] if stream == "stderr" else [])]
+    out, err = (writer, subprocess.PIPE) if stream == "stdout" else (subprocess.PIPE, writer)
+    done = subprocess.run(argv, stdout=out, stderr=err, cwd=user.workspace, env=dict(user.environment), check=False)
+    os.close(writer)
+    assert (done.returncode, done.stdout or done.stderr or b"") == (141, b"")
+
+
 @pytest.mark.proves("OPS-4")
 def test_a_rename_names_the_places_that_keep_the_old_name(user: User) -> None:
     """A stub hides its module from those who import it: the server sees no use there."""

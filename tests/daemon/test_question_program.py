@@ -159,7 +159,7 @@ def test_a_reader_who_leaves_and_a_person_who_interrupts_see_no_traceback(home: 
         assert left.stdout is not None
         left.stdout.close()
         assert left.stderr is not None
-        assert (left.stderr.read(), left.wait(WAIT_SECONDS)) == (b"", 2)
+        assert (left.stderr.read(), left.wait(WAIT_SECONDS)) == (b"", 141)
     with asking(home, "definition", "a.x:1:1") as interrupted:
         with home.control() as line:
             while not any(one["calls"] for one in line.request("about")["sessions"]):

@@ -41,6 +41,8 @@ PRINTED = b'{"jsonrpc":"2.0","method":"printed","params":{'
 CANCEL = b'Content-Length: 62\r\n\r\n{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":0}}'
 
 NO_VERDICT, INTERRUPTED = 2, 130
+CLOSED_PIPE = 141
+"""The exit code that shells give to a program whose reader has closed the pipe."""
 
 
 def answer(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> int | None:
@@ -58,7 +60,7 @@ def answer(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> int 
         connection.settimeout(SPINNER_SECONDS if os.isatty(2) else WAIT_SECONDS)
         return _print(connection, heard)
     except BrokenPipeError:
-        return NO_VERDICT
+        return CLOSED_PIPE
     except KeyboardInterrupt:
         return _interrupt(connection, heard)
     finally:

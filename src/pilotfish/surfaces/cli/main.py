@@ -2,7 +2,8 @@
 
 A verb's module is imported when the verb is called: `pilotfish --help` imports click alone. That is why the verbs of
 operations are written out here, by `tools/write_docs.py`.
-Exit codes: 0 clean or answered, 1 findings, 2 no verdict (or a bug), 3 wrong use; 130 when interrupted.
+Exit codes: 0 clean or answered, 1 findings, 2 no verdict (or a bug), 3 wrong use; 130 when interrupted, 141 when the
+reader of the output has closed the pipe.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from pilotfish.errors import Failure
+from pilotfish.ipc.question_program import CLOSED_PIPE
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.system import calls
 from pilotfish.version import VERSION
@@ -122,8 +125,30 @@ ELSEWHERE = {
 """What people look for, and where it is: the nearest spelling would be the opposite, or nothing."""
 
 
+class PipeClosedError(Exception):
+    """The reader of our output has closed the pipe."""
+
+
+@contextmanager
+def _closed_pipe() -> Generator[None]:
+    """Of a closed pipe, click itself would make the exit code of findings."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise PipeClosedError from error
+
+
 class Root(click.Group):
     """A group whose commands are imported when they are called."""
+
+    def make_context(self, *given: Any, **options: Any) -> click.Context:
+        """Like click's own; `--help` is printed here."""
+        with _closed_pipe():
+            return super().make_context(*given, **options)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with _closed_pipe():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
         return list(VERBS)
@@ -201,7 +226,10 @@ def run(arguments: Sequence[str], opening: object = None) -> int:
     try:
         code = root.main(list(arguments), prog_name="pilotfish", standalone_mode=False, obj=opening, color=colour)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the one place where errors become text
-        return _report(error)
+        try:
+            return _report(error)
+        except BrokenPipeError as closed:
+            return _report(closed)
     return code if isinstance(code, int) else 0
 
 
@@ -223,12 +251,11 @@ def _report(error: Exception | KeyboardInterrupt) -> int:
         case Failure():
             click.echo(failure_text(error), err=True)
             return error.exit_code
-        case BrokenPipeError():
-            # The reader of our output has closed the pipe.
-            _discard_output()
-            return NO_VERDICT
+        case PipeClosedError() | BrokenPipeError():
+            _discard(sys.stdout, sys.stderr)
+            return CLOSED_PIPE
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            _discard_output()
+            _discard(sys.stdout)
             click.echo(f"{error.strerror}. Free some space and try again.", err=True)
             return NO_VERDICT
         case FileNotFoundError() if _is_cwd_gone():
@@ -261,9 +288,10 @@ def log_crash(error: BaseException, environment: Mapping[str, str]) -> str:
     return f"This is a bug in Pilotfish. Please report it with the end of {file}"
 
 
-def _discard_output() -> None:
+def _discard(*streams: TextIO) -> None:
     """Keep the interpreter from flushing the rest of the output when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in streams:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _is_cwd_gone() -> bool:

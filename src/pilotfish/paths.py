@@ -38,6 +38,8 @@ SYSTEM_FOLDERS = (
 """Where systems keep installed libraries."""
 
 
+_PACKAGES = re.compile(rf".*?/(?:{'|'.join(sorted(PACKAGE_FOLDERS))})(?=/|$)")
+
 _UNDECODED = re.compile(r"[\udc80-\udcff]")
 """The bytes of a file name that are not UTF-8, as `os.fsdecode` keeps them."""
 
@@ -93,6 +95,12 @@ def is_dependency(segments: tuple[str, ...]) -> bool:
 def is_installed(path: str) -> bool:
     """Whether it lies in a folder that a package manager fills."""
     return not PACKAGE_FOLDERS.isdisjoint(path.split("/")[:-1])
+
+
+def package_folder(path: str) -> str | None:
+    """The outermost folder that a package manager fills and that this path is, or lies in."""
+    found = _PACKAGES.match(path)
+    return None if found is None else found[0]
 
 
 def is_library(path: str) -> bool:

@@ -1,9 +1,13 @@
 """What a change of the files that configure a server broke is told: of files that were judged before (DIAG-11)."""
 
 import json
+import os
+import shutil
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -43,7 +47,7 @@ async def project(folder: Path, server: str, files: dict[str, str], read: str) -
     feedback = {"feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"]}}
     async with real_service(folder, {**only(server), **timing, **feedback}) as ground:
         for name, text in files.items():
-            (ground.root / name).parent.mkdir(exist_ok=True)
+            (ground.root / name).parent.mkdir(parents=True, exist_ok=True)
             ground.write(name, text)
         commit_everything(ground.root)
         ground.service.conversations.begin(ground.client)
@@ -51,9 +55,8 @@ async def project(folder: Path, server: str, files: dict[str, str], read: str) -
         yield ground
 
 
-async def reach(ground: RealService, kind: str) -> str:
-    moment = Moment("stop") if kind == "stop" else Moment("call")
-    return (await ground.service.reached(moment, ground.client)).text
+async def reach(ground: RealService, kind: Literal["call", "prompt", "stop"]) -> str:
+    return (await ground.service.reached(Moment(kind), ground.client)).text
 
 
 def is_told(text: str) -> bool:
@@ -153,3 +156,82 @@ async def test_a_server_that_is_started_anew_for_the_change_is_one_that_goes_by_
         ground.write("pyrightconfig.json", STRICT)
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
         assert is_told((await ground.service.touched(touch, ground.client)).text)
+
+
+# --- Packages ---------------------------------------------------------------------------------------------------------
+
+TYPES = {
+    "tsconfig.json": '{"compilerOptions": {"strict": true, "noEmit": true}}\n',
+    "package.json": '{"name": "x"}\n',
+    ".gitignore": "node_modules\n",
+    "node_modules/lib/package.json": '{"name": "lib", "version": "1.0.0", "types": "index.d.ts"}\n',
+    "node_modules/lib/index.d.ts": "export declare function one(): number\n",
+    "node_modules/other/index.d.ts": "export declare const two: number\n",
+    "lib.ts": "export const three = 3\n",
+    "user.ts": "import { one } from 'lib'\n\nexport const value: number = one()\nexport const older: string = 1\n",
+}
+"""The last line is wrong whatever is installed."""
+
+
+async def test_a_package_that_a_command_removes_breaks_what_imports_it(tmp_path: Path) -> None:
+    async with project(tmp_path, "typescript", TYPES, "user.ts") as ground:
+        shutil.move(ground.root / "node_modules/lib", tmp_path / "lib")
+        text = await reach(ground, "call")
+        assert '<diagnostics file="user.ts">' in text
+        assert "Cannot find module 'lib'" in text
+        assert "not assignable" not in text
+        assert "Cannot find module 'lib'" in await reach(ground, "stop")
+        shutil.move(tmp_path / "lib", ground.root / "node_modules/lib")
+        assert await reach(ground, "call") == ""
+        assert await reach(ground, "stop") == ""
+
+
+async def test_a_package_of_another_version_breaks_what_imports_it_even_if_somebody_has_asked_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """As `npm install lib@2` leaves it, with what that writes besides."""
+    async with project(tmp_path, "typescript", TYPES, "user.ts") as ground:
+        ground.write("node_modules/lib/index.d.ts", "export declare function one(): string\n")
+        ground.write("package.json", '{"name": "x", "dependencies": {"lib": "2"}}\n')
+        ground.write("package-lock.json", "{}\n")
+        assert (await ground.service.check(ground.another_client(), ("user.ts",))).ok
+        text = await reach(ground, "call")
+        assert "Type 'string' is not assignable to type 'number'" in text
+        assert "Type 'number' is not assignable to type 'string'" not in text
+
+
+async def test_a_package_that_is_uninstalled_from_an_environment_of_python(tmp_path: Path) -> None:
+    packages = f".venv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    files = {
+        ".gitignore": ".venv\n",
+        ".venv/pyvenv.cfg": f"home = {os.path.dirname(os.path.realpath(sys.executable))}\n",
+        "pyproject.toml": "[project]\nname = 'x'\nversion = '1'\n",
+        f"{packages}/lib/__init__.py": "def one() -> int: ...\n",
+        f"{packages}/other/__init__.py": "",
+        "user.py": "from lib import one\n\nvalue: int = one()\nolder = 1 +\n",
+    }
+    (tmp_path / "workspace/.venv/bin").mkdir(parents=True)
+    (tmp_path / "workspace/.venv/bin/python").symlink_to(os.path.realpath(sys.executable))
+    async with project(tmp_path, "basedpyright", files, "user.py") as ground:
+        shutil.rmtree(ground.root / packages / "lib")
+        for text in (await reach(ground, "call"), await reach(ground, "stop")):
+            assert 'Import "lib" could not be resolved' in text
+            assert "Expected expression" not in text
+
+
+async def test_what_a_person_installs_between_two_turns_is_nobodys(tmp_path: Path) -> None:
+    async with project(tmp_path, "typescript", TYPES, "user.ts") as ground:
+        await reach(ground, "stop")
+        shutil.rmtree(ground.root / "node_modules/lib")
+        assert await reach(ground, "prompt") == ""
+        assert await reach(ground, "call") == ""
+        assert await reach(ground, "stop") == ""
+
+
+async def test_where_nobody_had_judged_what_packages_may_break_that_is_said(tmp_path: Path) -> None:
+    async with project(tmp_path, "typescript", TYPES, "package.json") as ground:
+        await ground.service.ask(Question(operation=Operation.HOVER, file_path="lib.ts", line=1), ground.client)
+        for said in ("What node_modules changes for other files is not known: none was checked before.", ""):
+            shutil.rmtree(ground.root / "node_modules/lib", ignore_errors=True)
+            (ground.root / f"node_modules/lib{len(said)}").mkdir()
+            assert await reach(ground, "call") == said, "once"

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
-from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library
+from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library, package_folder
 from pilotfish.protocol.watching import Change
 from pilotfish.servers.manifests import MAX_COMMENTED_CHARACTERS, json_value, toml_table
 from pilotfish.servers.spec import Environment, Inputs, ServerSpec
@@ -68,6 +68,8 @@ class _Seen(Struct):
     certain: bool
     digest: str | None
     say: Digest
+    now: str | None
+    """What it said at the last look."""
 
 
 class InputEvidence:
@@ -101,6 +103,10 @@ class InputEvidence:
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
         """The first that was found to have changed; then the server must be started anew."""
+        self.installed = self._packages()
+        """The packages as they were when somebody asked last."""
+        self.renewed: set[str] = set()
+        """The folders of packages that were changed inside since then."""
 
     def holds(self) -> bool:
         """Whether all is as it was. Some microseconds for each input."""
@@ -115,6 +121,8 @@ class InputEvidence:
     def configures(self, path: AbsPath) -> bool:
         """Whether a file says how the server judges all others. A folder that counts by being there says nothing."""
         name, seen = os.path.basename(path), self._seen.get(path)
+        if path in self.installed:
+            return True
         if os.path.isdir(path) or (seen is not None and seen.digest == FOLDER):
             return False
         is_named = "." in name and self._steers(name)
@@ -126,6 +134,27 @@ class InputEvidence:
         is_other = seen is not None and seen.digest is not None and self.changed in self.steering
         return AbsPath(self.changed) if is_other and self.changed is not None else None
 
+    def take_packages(self, earlier: "InputEvidence | None" = None) -> frozenset[AbsPath]:
+        """The folders of packages in which something was changed since the last call, or that of an earlier server."""
+        if earlier is not None:
+            self.installed, self.renewed = earlier.installed, self.renewed | earlier.renewed
+        for path, seen in self._seen.items():
+            if package_folder(path) is not None and _differs(path, seen):
+                self.changed = self.changed or path
+        before, self.installed = self.installed, self._packages()
+        found = {folder for folder, known in self.installed.items() if before.get(folder, known) != known}
+        found, self.renewed = found | self.renewed, set()
+        return frozenset(map(AbsPath, found))
+
+    def _packages(self) -> dict[str, frozenset[tuple[str, str]]]:
+        """What is installed in each folder of packages, by the last look at it."""
+        found = dict[str, frozenset[tuple[str, str]]]()
+        for path, seen in self._seen.items():
+            if (folder := package_folder(path)) is not None:
+                said = () if seen.now is None else ((path, seen.now),)
+                found[folder] = found.get(folder, frozenset()).union(said)
+        return found
+
     def note(self, path: AbsPath, change: Change = Change.CHANGED, *, is_open: bool = False) -> None:
         """A file that is watched has changed: one that steers the server in a folder below counts, too.
 
@@ -135,6 +164,8 @@ class InputEvidence:
         if path in self._seen:
             return
         is_late = path.endswith(self._libraries) and self._is_library(path)
+        if is_late and (folder := package_folder(path)) is not None:
+            self.renewed.add(folder)
         is_late |= not is_open and path.endswith(self._unseen)
         comes_or_goes = bool(self._presence) and change is not Change.CHANGED and self._is_present(path)
         if self._steers(os.path.basename(path)) or is_late or comes_or_goes or self._is_lost(path, change):
@@ -286,14 +317,14 @@ def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
 def _look(path: str, say: Digest) -> _Seen:
     seen = sight(path)
     certain = seen is None or max(seen[2], seen[3]) < time.time_ns() - DOUBT_NANOSECONDS
-    return _Seen(seen, certain, say(), say)
+    return _Seen(seen, certain, said := say(), say, said)
 
 
 def _differs(path: str, known: _Seen) -> bool:
     if known.certain and sight(path) == known.sight:
         return False
     now = _look(path, known.say)
-    known.sight, known.certain = now.sight, now.certain
+    known.sight, known.certain, known.now = now.sight, now.certain, now.digest
     return now.digest != known.digest
 
 

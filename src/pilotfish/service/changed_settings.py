@@ -1,11 +1,12 @@
 """Changes of the files that configure servers: what these broke, in files that were judged before (DIAG-11).
 
-Such a change may affect every file of a server, which is started anew for it. What a file was under the old settings
-can only be known from before: of one that nobody has judged by then, nothing is told. Nor is anything told where the
-settings are new, such as the first database of compilers: what comes to light then was wrong all the time.
+Such a change may affect every file of a server, which is started anew for it. So may a change of installed packages,
+which stand here by the folder that they are in. What a file was under the old settings can only be known from before:
+of one that nobody has judged by then, nothing is told. Nor is anything told where the settings are new, such as the
+first database of compilers: what comes to light then was wrong all the time.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.inputs import InputEvidence
@@ -26,13 +27,27 @@ class ChangedSettings:
         self._runner = runner
         self._states = states
         self._known: dict[tuple[str, AbsPath], InputEvidence] = {}
+        self._renewed: dict[AbsPath, frozenset[AbsPath]] = {}
+        """By root: the folders of packages that were found changed and that nobody was told of."""
 
     def learn(self) -> Mapping[tuple[str, AbsPath], InputEvidence]:
         """What each server goes by, and went by where it is being started anew: perhaps for the very change."""
         roots = self._runner.roots()
         running = {(key.server, key.root): one.inputs for key, one in self._runner.sessions() if one.inputs}
+        for key, inputs in running.items():
+            if (before := self._known.get(key, inputs)) is not inputs:
+                self._renewed[key[1]] = self._renewed.get(key[1], frozenset()) | inputs.take_packages(before)
         self._known = {key: inputs for key, inputs in (self._known | running).items() if key[1] in roots}
         return self._known
+
+    def take_packages(self, is_meant: Callable[[AbsPath], bool]) -> dict[AbsPath, frozenset[AbsPath]]:
+        """By root: the folders of installed packages that servers read, in which something was changed."""
+        for (_, root), inputs in self.learn().items():
+            if is_meant(root):
+                self._renewed[root] = self._renewed.get(root, frozenset()) | inputs.take_packages()
+        found = {root: folders for root, folders in self._renewed.items() if folders and is_meant(root)}
+        self._renewed = {root: folders for root, folders in self._renewed.items() if not is_meant(root)}
+        return found
 
     def configures(self, path: AbsPath) -> bool:
         """Whether a server goes by this file."""

@@ -43,7 +43,7 @@ from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.positions import Text
-from pilotfish.protocol.watching import PathChange
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.protocol.wire import Json
 from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
@@ -197,8 +197,8 @@ class Service:
         self._project.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
-    def _noticed(self, root: AbsPath, changes: Sequence[PathChange]) -> None:
-        self.conversations.noticed(changes)
+    def _noticed(self, root: AbsPath, changes: Sequence[PathChange], place: AbsPath | None = None) -> None:
+        self.conversations.noticed(changes, place)
         self.states.note(root, changes)
 
     def status(self, client: ClientSession) -> Snapshot:
@@ -478,6 +478,8 @@ class Service:
     async def _in_step(self, visit: Visit, seconds: float = CATCH_UP_SECONDS) -> Visit:
         """The servers of the workspace are in step with the disk then, as far as that takes no longer."""
         await self.disk_changes.catch_up(visit.workspace.holds, seconds)
+        for root, packages in self._edit_feedback.settings.take_packages(visit.workspace.holds).items():
+            self._noticed(root, [PathChange(folder, Change.CHANGED) for folder in packages], root)
         return visit
 
 

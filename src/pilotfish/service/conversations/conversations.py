@@ -132,9 +132,12 @@ class Conversations:
         """The files that it changed or broke, with what it introduced there, as they were judged last."""
         return {path: known.diagnostics for path, known in self._record(client).state.introduced.items()}
 
-    def noticed(self, changes: Iterable[PathChange]) -> None:
-        """These files were changed on disk, by whomever; what was last seen of them is what they had before."""
-        self._disk_writes.note(self._all(), changes)
+    def noticed(self, changes: Iterable[PathChange], place: AbsPath | None = None) -> None:
+        """These files were changed on disk, by whomever; what was last seen of them is what they had before.
+
+        `place`: the root to which folders of packages count, wherever they are.
+        """
+        self._disk_writes.note(self._all(), changes, place)
 
     @contextmanager
     def editing(self, touch: Touch, workspace: Workspace) -> Generator[None]:

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_installed
+from pilotfish.paths import is_installed, package_folder
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.file_states import FileStates
@@ -31,12 +31,14 @@ class DiskWrites:
         self._states = states
         self._texts = texts
 
-    def note(self, records: Collection[ConversationRecord], changes: Iterable[PathChange]) -> None:
+    def note(
+        self, records: Collection[ConversationRecord], changes: Iterable[PathChange], place: AbsPath | None
+    ) -> None:
         """Conversations learn of changes on disk, each of those in its own worktree."""
         # It asks the disk: of thousands of files only once for each folder.
         holds = cache(is_in_worktree)
         for found in changes:
-            folder = os.path.dirname(found.path)
+            folder = place or os.path.dirname(found.path)
             for record in records if not found.is_alias and not is_installed(found.path) else ():
                 if record.written.takes(found.path) and holds(folder, record.client.root):
                     seen = self._states.latest_text(found.path)
@@ -49,8 +51,11 @@ class DiskWrites:
         record.git, program = now, workspace.program("git")
         move = None if now is None or program is None else git_move(before, now)
         if now is not None and move is not None and program is not None:
-            await self._notice_late(record, workspace, await anyio.to_thread.run_sync(moved_paths, program, now, move))
-        paths = tuple(record.written.all())
+            moved = await anyio.to_thread.run_sync(moved_paths, program, now, move)
+            await self._notice_late(record, workspace, moved)
+            for folder in {AbsPath(one) for path in moved if (one := package_folder(path)) is not None}:
+                record.written.discard(folder)
+        paths = tuple(path for path in record.written.all() if package_folder(path) is None)
         if now is not None and move is not None and program is not None and paths:
             came_back, brought = False, await anyio.to_thread.run_sync(brought_by_git, program, now, move, paths)
             for path in brought:

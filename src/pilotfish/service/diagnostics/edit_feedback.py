@@ -22,6 +22,7 @@ from pilotfish.feedback.shapes.changes import old_signatures, old_symbol
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of, with_notes
 from pilotfish.model import AbsPath
+from pilotfish.paths import package_folder
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.changed_settings import ChangedSettings
 from pilotfish.service.diagnostics.affected import EditedText
@@ -141,8 +142,10 @@ class EditFeedback:
         """
         workspace = visit.workspace
         scope = scope or Scope()
-        world, rewritten = self._states.world, self.settings.rewritten()
-        checked = await self._runner.run(visit, touch.paths, given=scope.given, patience=scope.patience)
+        packages = [AbsPath(path) for path in touch.paths if package_folder(path) == path]
+        world, rewritten = self._states.world, {*self.settings.rewritten(), *packages}
+        files = [path for path in touch.paths if path not in packages]
+        checked = await self._runner.run(visit, files, given=scope.given, patience=scope.patience)
         self._notices.answered(visit.client, checked)
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
@@ -150,7 +153,8 @@ class EditFeedback:
             return Judged(checked, {}, limits)
         said = _said(workspace, touch) | {one.path: one.text for one in checked if one.path in scope.settled}
         edit = await self._edit_of(workspace, checked, {**scope.carried, **said}, scope.gone)
-        changed, known = [_real(workspace, one.path) for one in checked], {**scope.unfinished, **said}
+        changed = [*packages, *(_real(workspace, one.path) for one in checked)]
+        known = {**scope.unfinished, **said}
         edit = replace(edit, settings=await self.settings.old_texts(workspace, changed, known, rewritten))
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
         seconds = (scope.patience and scope.patience.later) or workspace.wait_seconds

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.paths import ancestors, is_inside
+from pilotfish.paths import ancestors, is_inside, package_folder
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.runner import FileVerdict
@@ -43,6 +43,9 @@ file that nobody has read."""
 
 PROSE = (".md", ".rst", ".txt", ".adoc")
 """No server that judges code reads these."""
+
+LOCKS = ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "uv.lock", "poetry.lock", "Pipfile.lock")
+"""Nor these: what is installed, they read where it is."""
 
 CACHE = "/.cache/"
 """Where servers write themselves what they have learned, as clangd does: that is no change of what they judge."""
@@ -79,6 +82,8 @@ class _Change(Struct):
     scope: AbsPath
     """The repository, or the root, in which it was noticed."""
     paths: frozenset[AbsPath]
+    causes: frozenset[AbsPath]
+    """The same with one folder of packages in place of all that was changed in it."""
     affected: frozenset[AbsPath] | None = None
     """None: nobody knows yet, so any file of the scope."""
     first: int = 0
@@ -117,7 +122,9 @@ class FileStates:
             if one.change is Change.CREATED and one.path not in self._files:
                 # Whoever asks what it had before learns that there was no such file.
                 self._put(one.path, KnownState(self.world, ""))
-        unread = frozenset(one.path for one in changes if one.path.endswith(PROSE) or CACHE in f"{one.path}/")
+        unread = frozenset(
+            one.path for one in changes if one.path.endswith((*PROSE, *LOCKS)) or CACHE in f"{one.path}/"
+        )
         read = frozenset(one.path for one in changes) - unread
         if unread:
             self._next(scope_of(root), unread)
@@ -156,7 +163,7 @@ class FileStates:
             if change.may_affect(path, world):
                 if not change.paths:
                     return None
-                found |= change.paths
+                found |= change.causes
         return frozenset(found)
 
     def unexplained(self, root: AbsPath, most: int) -> dict[int, dict[AbsPath, str | None]]:
@@ -196,7 +203,8 @@ class FileStates:
         if len(self._changes) == MAX_CHANGES:
             self._forgotten = self._changes[0].number
         self.world += 1
-        self._changes.append(_Change(self.world, scope, paths, first=self.world))
+        causes = frozenset(AbsPath(package_folder(path) or path) for path in paths)
+        self._changes.append(_Change(self.world, scope, paths, causes, first=self.world))
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 

@@ -175,7 +175,7 @@ def test_signatures_are_read_with_their_active_parameter() -> None:
             {
                 "label": "f(a: int, b🐟)",
                 "parameters": parameters,
-                "documentation": {"kind": "markdown", "value": "doc"},
+                "documentation": {"kind": "markdown", "value": "doc\\_x:\n&nbsp;&nbsp;&lt;b&gt; of `&lt;`"},
             },
             {"label": "f()"},
         ],
@@ -183,7 +183,7 @@ def test_signatures_are_read_with_their_active_parameter() -> None:
         "activeParameter": 1,
     }
     assert signatures(answer) == [
-        Signature("f(a: int, b🐟)", "doc", ("a: int", "b🐟"), active_parameter=1, active=True),
+        Signature("f(a: int, b🐟)", "doc_x:\n  <b> of `&lt;`", ("a: int", "b🐟"), active_parameter=1, active=True),
         Signature("f()"),
     ]
 

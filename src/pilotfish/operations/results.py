@@ -240,7 +240,8 @@ def read_hover(raw: Raw, asked: RequestContext) -> Reading[FoundHover]:
 def unescaped(markdown: str) -> str:
     """Text without the escapes of Markdown and HTML, which only a renderer needs; code stays as it is."""
     parts = _CODE.split(markdown)
-    return "".join(part if number % 2 else unescape(_ESCAPED.sub(r"\1", part)) for number, part in enumerate(parts))
+    plain = (part if number % 2 else unescape(_ESCAPED.sub(r"\1", part)) for number, part in enumerate(parts))
+    return "".join(plain).replace("\xa0", " ")
 
 
 def joined(hovers: tuple[Hover, ...]) -> Hover | None:
@@ -279,7 +280,7 @@ def _read_signature(item: WireSignature, help_: WireSignatureHelp, *, active: bo
     index = item.active_parameter if item.active_parameter is not None else help_.active_parameter
     return Signature(
         label=item.label,
-        documentation=text_of(item.documentation),
+        documentation=unescaped(text_of(item.documentation) or "") or None,
         parameters=parameters,
         active_parameter=index if active and index is not None and 0 <= index < len(parameters) else None,
         active=active,

@@ -267,10 +267,13 @@ def test_a_linter_that_waits_for_trust_is_a_note(workspace: ScriptedWorkspace, c
     waiting = Error("oxlint", "LSP server was found at /a/long/path and not started.", Code.UNTRUSTED)
     workspace.verdicts = {"a.py": verdict("a.py", errors=(waiting,))}
     assert workspace.run("check", "a.py") == 0
-    assert (
-        capsys.readouterr().out
-        == "note: oxlint waits for trust and has checked nothing: pilotfish trust\nNo problems in 1 file.\n"
+    step = (
+        f"Only a person can allow it, at a terminal: `pilotfish trust {workspace.root}` shows what would run, and asks."
     )
+    assert capsys.readouterr().out.splitlines() == [
+        f"note: oxlint waits for trust and has checked nothing. {step}",
+        "No problems in 1 file.",
+    ]
 
 
 @pytest.mark.parametrize("options", [[], ["--skip-missing"]], ids=["owed", "skipped"])

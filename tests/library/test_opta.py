@@ -113,7 +113,8 @@ async def test_a_server_that_is_missing_and_would_need_trust_is_to_be_installed_
         said = (await pilotfish.ToolRegistry(workspace).execute("lsp_definition", place)).splitlines()
     assert said[0] == 'LSP server "jdtls" is not available.'
     assert said[1].startswith("Install it with: ")
-    assert said[2] == f"It also needs trust: pilotfish trust {shell.root}"
+    step = f"`pilotfish trust {shell.root}` shows what would run, and asks."
+    assert said[2] == f"It also needs trust. Only a person can allow it, at a terminal: {step}"
     assert said[3].endswith(r'search_files({"pattern": "\\bGreeter\\b", "glob": "*.java"})')
 
 

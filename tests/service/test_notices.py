@@ -91,7 +91,8 @@ async def test_a_verdict_that_is_not_whole_for_want_of_trust_names_the_step(tmp_
     async with service_on(tmp_path, {"svelte": BY_LINE}, config) as ground:
         feedback = await ground.touched(ground.write("App.svelte", "good\n"))
     assert (feedback.text, feedback.state) == ("", State.PARTIAL)
-    assert (feedback.reason or "").endswith(f"are not used. To allow it: pilotfish trust {ground.root}")
+    step = f"Only a person can allow it, at a terminal: `pilotfish trust {ground.root}` shows what would run, and asks."
+    assert (feedback.reason or "").endswith(f"are not used. {step}")
 
 
 async def test_that_code_outside_of_the_workspace_is_not_checked_is_said_once(tmp_path: Path) -> None:

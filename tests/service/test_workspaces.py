@@ -249,5 +249,6 @@ def test_untrusted_svelte_is_not_judged_by_a_compiler_of_another_major_version(
         assert choice.missing is not None
         failure = known.why_unavailable(choice.missing)
         assert failure.code is Code.UNTRUSTED
-        assert failure.hint == f"Review what it would run, then allow it: pilotfish trust {home.workspace}"
+        step = f"`pilotfish trust {home.workspace}` shows what would run, and asks."
+        assert failure.hint == f"Only a person can allow it, at a terminal: {step}"
         assert known.shortcomings()["svelte"] == f"{failure.message}. {failure.hint}"

@@ -58,7 +58,7 @@ def untrusted(tmp_path: Path) -> Iterator[DaemonHome]:
 @pytest.mark.server("typescript")
 @pytest.mark.proves("TRUST-6", "FMT-6")
 def test_a_restricted_server_is_mentioned_once_and_only_beside_something_else(untrusted: DaemonHome) -> None:
-    trust = f"To allow it: pilotfish trust {untrusted.root}"
+    trust = f"Only a person can allow it, at a terminal: `pilotfish trust {untrusted.root}` shows"
     untrusted.write("a.ts", "export const a: number = 1;\n")
     assert touched(untrusted, "a.ts") == ""
     untrusted.write("a.ts", 'export const a: number = "x";\n')

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, Struct
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.tap import Direction, Tap
+from pilotfish.config.trust import trust_advice
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.protocol.lifecycle import Lifecycle, Phase, Step
@@ -323,7 +324,7 @@ class Connection:
         if not self._process.held:
             return None
         held = confinement_text(self._process.held)
-        return f"It ran confined ({held}). If that is why, trust the workspace: pilotfish trust {self._scene.root}"
+        return f"It ran confined ({held}). In a trusted workspace it does not. {trust_advice(self._scene.root)}"
 
     def _end(self, failure: Failure) -> None:
         if self.failure is not None:

@@ -12,6 +12,7 @@ as a project) is never trusted, because who may edit it may edit those.
 import hashlib
 import json
 import os
+import shlex
 import stat
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,6 +35,13 @@ from pilotfish.system import calls
 from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import replace_file
+
+
+def trust_advice(root: str | None) -> str:
+    """What to do where trust is missing. Models read it, too: the decision is a person's, and never theirs."""
+    command = f"pilotfish trust {shlex.quote(root or '.')}"
+    return f"Only a person can allow it, at a terminal: `{command}` shows what would run, and asks."
+
 
 # --- Records of what a person approved with `pilotfish trust` (T3, T4, T15) -------------------------------------------
 

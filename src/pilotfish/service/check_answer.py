@@ -22,6 +22,7 @@ from pilotfish.api.answers import (
     with_warnings,
 )
 from pilotfish.api.questions import Operation
+from pilotfish.config.trust import trust_advice
 from pilotfish.counting import counted
 from pilotfish.errors import Code
 from pilotfish.model import AbsPath
@@ -150,7 +151,7 @@ def merged(
     heard = [answers[path] for path in chosen.files if path in judged]
     unknown = len(chosen.files) - len(answers)
     unread = _unread(root, {path: answers[path] for path in listed if path in refused})
-    told, waiting = _faults(chosen, heard)
+    told, waiting = _faults(chosen, heard, root)
     problems = [*told, *unread, *chosen.unreached, *([] if skip_missing else chosen.missing)]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
     if unknown:
@@ -217,13 +218,13 @@ def _is_without_server(answer: DiagnosticsAnswer | None) -> bool:
     return {error.code for error in answer.errors} <= {Code.UNSUPPORTED, Code.SERVER_MISSING, Code.UNTRUSTED}
 
 
-def _faults(chosen: FilesToCheck, heard: Sequence[DiagnosticsAnswer]) -> tuple[list[Error], list[str]]:
+def _faults(chosen: FilesToCheck, heard: Sequence[DiagnosticsAnswer], root: AbsPath) -> tuple[list[Error], list[str]]:
     """Why servers gave no answer about files, and which linters wait for trust."""
     # The server of files that others import is told with its own files.
     absent = {why.message for why, _ in chosen.unserved}
     faults = [(error, answer) for answer in heard for error in answer.errors if error.message not in absent]
     withheld = [error.server_id for error, answer in faults if _is_withheld_companion(error, answer)]
-    waiting = [f"{server} waits for trust and has checked nothing: pilotfish trust" for server in withheld]
+    waiting = [f"{server} waits for trust and has checked nothing. {trust_advice(root)}" for server in withheld]
     return [error for error, answer in faults if not _is_withheld_companion(error, answer)], waiting
 
 

@@ -14,7 +14,7 @@ from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.effective import Config
 from pilotfish.config.places import Places
 from pilotfish.config.problems import printable
-from pilotfish.config.trust import Trusted, changed_files
+from pilotfish.config.trust import Trusted, changed_files, trust_advice
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import SYSTEM_FOLDERS, is_inside
@@ -227,8 +227,9 @@ class Launches:
         if changed := changed_files(approval, spec.id, self._config.root, root):
             names = ", ".join(map(printable, changed[:MAX_NAMED]))
             message = f"{spec.name} is not started: {names} is not what was approved"
-            hint = f"Review what it would run, then approve it again: pilotfish trust {self._config.root}"
-            raise Unavailable(Code.UNTRUSTED, message, hint=hint, scene=Scene(server=spec.id, root=root))
+            raise Unavailable(
+                Code.UNTRUSTED, message, hint=trust_advice(self._config.root), scene=Scene(server=spec.id, root=root)
+            )
 
     def _sidecar(self, candidate: Candidate) -> Launch | Failure | None:
         """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""

@@ -11,7 +11,7 @@ from pilotfish.config.effective import Config
 from pilotfish.config.host_trust import inner_repository, is_host_trusted
 from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import Places
-from pilotfish.config.trust import Trusted
+from pilotfish.config.trust import Trusted, trust_advice
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
@@ -191,15 +191,15 @@ class ServerPrograms:
         if not spec.command and self._config.servers[spec.id].withheld:
             allowed = Withheld(f"the project's own command of {spec.name} needs trust")
         located = self.located(spec, candidate.root)
-        trust = f"pilotfish trust {self._boundary.workspace}"
+        trust = trust_advice(self._boundary.workspace)
         if spec.command and isinstance(located, ProgramMissing):
             # Without the program, trust would not help.
-            hint = f"It also needs trust: {trust}" if isinstance(allowed, Withheld) else None
+            hint = f"It also needs trust. {trust}" if isinstance(allowed, Withheld) else None
             message = unavailable(spec, located, self.install_hint(spec))
             return Unavailable(Code.SERVER_MISSING, message, hint=hint, scene=scene)
-        hint = f"Review what it would run, then allow it: {trust}"
+        hint = trust
         if launch.may_other_start(spec, allowed):
-            hint = f"Install a version that was tested: pilotfish install {spec.id}. Or allow this one: {trust}"
+            hint = f"Install a version that was tested: pilotfish install {spec.id}. Or have this one allowed. {trust}"
         if isinstance(allowed, Withheld) and not isinstance(located, Gated):
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
         if isinstance(located, ProgramFound):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Action
 from pilotfish.api.questions import Operation
 from pilotfish.client.session import Session
+from pilotfish.config.trust import trust_advice
 from pilotfish.errors import Bug, Code, Refused, ServerFailed
 from pilotfish.operations.actions import (
     FoundAction,
@@ -123,8 +124,7 @@ def _allowed(step: Perform, plan: EditPlan, candidate: Candidate, workspace: Wor
         return step
     why = f"the command {step.command.command!r} may run code of the workspace, which is not trusted"
     if not plan.operations:
-        hint = f"Review what it would run, then allow it: pilotfish trust {workspace.root}"
-        raise Refused(Code.UNTRUSTED, f"the action cannot be done: {why}", hint=hint)
+        raise Refused(Code.UNTRUSTED, f"the action cannot be done: {why}", hint=trust_advice(workspace.root))
     return Perform(step.edit, None, f"{why}, so it was left out")
 
 

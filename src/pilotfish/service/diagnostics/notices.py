@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from pilotfish.api.answers import error_of
+from pilotfish.config.trust import trust_advice
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
@@ -119,7 +120,7 @@ def _restrictions(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iter
         restricted = workspace.restriction(workspace.specs[outcome.server])
         if outcome.diagnostics is not None and restricted is not None:
             why = f"{outcome.server} runs restricted, because this workspace is not trusted: {restricted.reason}."
-            yield f"restricted {outcome.server}", f"{why} To allow it: pilotfish trust {workspace.root}"
+            yield f"restricted {outcome.server}", f"{why} {trust_advice(workspace.root)}"
 
 
 def _without_verdict(

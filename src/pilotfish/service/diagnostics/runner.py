@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.config.schema import TimingSettings
+from pilotfish.config.trust import trust_advice
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath, Diagnostic
@@ -400,7 +401,7 @@ def _note_mentions(session: Session | None, file: FileToSend) -> None:
 
 
 def _untrusted(workspace: Workspace, less: str) -> str:
-    return f"the workspace is not trusted, so {less}. To allow it: pilotfish trust {workspace.root}"
+    return f"the workspace is not trusted, so {less}. {trust_advice(workspace.root)}"
 
 
 def _allowed(workspace: Workspace, candidate: Candidate, *, with_hints: bool) -> tuple[Freshness, str | None]:

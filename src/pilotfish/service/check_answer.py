@@ -218,7 +218,7 @@ def _is_without_server(answer: DiagnosticsAnswer | None) -> bool:
     return {error.code for error in answer.errors} <= {Code.UNSUPPORTED, Code.SERVER_MISSING, Code.UNTRUSTED}
 
 
-def _faults(chosen: FilesToCheck, heard: Sequence[DiagnosticsAnswer], root: AbsPath) -> tuple[list[Error], list[str]]:
+def _faults(chosen: FilesToCheck, heard: Sequence[DiagnosticsAnswer], root: str) -> tuple[list[Error], list[str]]:
     """Why servers gave no answer about files, and which linters wait for trust."""
     # The server of files that others import is told with its own files.
     absent = {why.message for why, _ in chosen.unserved}

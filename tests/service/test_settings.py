@@ -17,6 +17,7 @@ from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Key
 from pilotfish.service.diagnostics.runner import CheckRunner
+from pilotfish.service.workspaces import ClientSession
 from support.files.repositories import commit_everything, run_git
 from support.services.real import RealService, only, real_service
 
@@ -80,6 +81,21 @@ async def test_an_edit_of_settings_tells_what_it_broke(tmp_path: Path) -> None:
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": STRICT})
         assert (await ground.service.touched(touch, ground.client)).text == ""
         assert await reach(ground, "stop") == ""
+
+
+async def test_the_files_of_another_project_are_no_part_of_it(tmp_path: Path) -> None:
+    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+        (other := tmp_path / "other").mkdir()
+        for name, text in PYTHON.items():
+            (other / name).write_text(text)
+        client = ClientSession("other", AbsPath(str(other)), AbsPath(str(other)))
+        await ground.service.touched(Touch(("user.py",), "read"), client)
+        ground.write("pyrightconfig.json", STRICT)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
+        feedback = await ground.service.touched(touch, ground.client)
+        assert is_told(feedback.text)
+        assert feedback.others is not None
+        assert (feedback.others.checked, feedback.others.candidates) == (1, 1)
 
 
 async def test_where_nobody_had_judged_the_other_files_the_edit_is_not_called_clean(tmp_path: Path) -> None:

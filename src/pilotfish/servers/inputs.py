@@ -125,8 +125,8 @@ class InputEvidence:
             return True
         if os.path.isdir(path) or (seen is not None and seen.digest == FOLDER):
             return False
-        is_named = "." in name and self._steers(name)
-        return path in self.steering or is_named or (name in self._reloads and is_inside(path, self._root))
+        is_named = name in self._reloads or ("." in name and self._steers(name))
+        return path in self.steering or (is_named and is_inside(path, self._root))
 
     def rewritten(self) -> AbsPath | None:
         """A file that configures it and has another content than when it started; None: it was none, or has come."""

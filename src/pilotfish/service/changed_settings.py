@@ -14,6 +14,7 @@ from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import CheckRunner
 from pilotfish.service.diagnostics.texts_before import text_before
 from pilotfish.service.workspace import Workspace
+from pilotfish.system.ownership import is_of_linked_worktree
 
 MAX_FILES = 200
 """That are judged again after a change of settings, those that were used last."""
@@ -53,10 +54,11 @@ class ChangedSettings:
         """Whether a server goes by this file."""
         return bool(self._configured_by(path))
 
-    def judged_by(self, changed: Iterable[AbsPath]) -> list[AbsPath]:
-        """The files that were judged by the servers that these files configure."""
-        servers = sorted({one for path in changed for one in self._configured_by(path)})
-        return list(dict.fromkeys(file for one in servers for file in self._states.judged_by(*one)))[:MAX_FILES]
+    def judged_by(self, changed: Iterable[AbsPath], workspace: Workspace) -> list[AbsPath]:
+        """The files of a workspace that were judged by the servers that these files configure."""
+        servers = sorted({one for path in changed for one in self._configured_by(path) if workspace.holds(one[1])})
+        files = (file for one in servers for file in self._states.judged_by(*one))
+        return [path for path in dict.fromkeys(files) if not is_of_linked_worktree(path, workspace.root)][:MAX_FILES]
 
     def rewritten(self) -> frozenset[AbsPath]:
         """Those that were there when servers started, and are another now."""

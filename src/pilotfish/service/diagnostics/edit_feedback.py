@@ -153,8 +153,7 @@ class EditFeedback:
             return Judged(checked, {}, limits)
         said = _said(workspace, touch) | {one.path: one.text for one in checked if one.path in scope.settled}
         edit = await self._edit_of(workspace, checked, {**scope.carried, **said}, scope.gone)
-        changed = [*packages, *(_real(workspace, one.path) for one in checked)]
-        known = {**scope.unfinished, **said}
+        changed, known = [*packages, *(_real(workspace, one.path) for one in checked)], {**scope.unfinished, **said}
         edit = replace(edit, settings=await self.settings.old_texts(workspace, changed, known, rewritten))
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
         seconds = (scope.patience and scope.patience.later) or workspace.wait_seconds
@@ -205,7 +204,8 @@ class EditFeedback:
         if edits:
             found = await run(visit, edits, deadline, heard, since, until, waits_since, scope.heard)
         if edit.settings:
-            own, files = [one for one in since if one.path not in edit.settings], self.settings.judged_by(edit.settings)
+            own = [one for one in since if one.path not in edit.settings]
+            files = self.settings.judged_by(edit.settings, visit.workspace)
             found = found.joined(await self._project.rejudge(visit, files, edit.settings, own, deadline))
         if edit.settings or any(self.settings.configures(one.path) for one in edit.verdicts):
             # Of files that nobody has judged under the old settings, nobody will know.

@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
+import anyio
 import pytest
 
 from pilotfish.api.answers import State
@@ -17,6 +18,7 @@ from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Key
 from pilotfish.service.diagnostics.runner import CheckRunner
+from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from support.files.repositories import commit_everything, run_git
 from support.services.real import RealService, only, real_service
@@ -81,6 +83,31 @@ async def test_an_edit_of_settings_tells_what_it_broke(tmp_path: Path) -> None:
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": STRICT})
         assert (await ground.service.touched(touch, ground.client)).text == ""
         assert await reach(ground, "stop") == ""
+
+
+async def test_an_edit_does_not_wait_for_a_server_that_will_not_be_back_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it finds follows with the next event."""
+    learned, took = CheckRunner.seconds_of_starting, list[float]()
+
+    def seconds(runner: CheckRunner, workspace: Workspace, paths: Iterable[AbsPath]) -> float:
+        """As on a slow machine: more than an edit has, and less than the background."""
+        took.append(learned(runner, workspace, paths))
+        return 45.0
+
+    monkeypatch.setattr(CheckRunner, "seconds_of_starting", seconds)
+    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+        judged = anyio.Event()
+        ground.service.conversations.on_late(ground.client, judged.set)
+        ground.write("pyrightconfig.json", STRICT)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
+        feedback = await ground.service.touched(touch, ground.client)
+        assert feedback.text == ""
+        assert "1 of 1 possibly affected files were not checked" in (feedback.reason or "")
+        assert took[0] > 0, "it was started for the first verdict"
+        await judged.wait()
+        assert is_told(await reach(ground, "call"))
 
 
 async def test_the_files_of_another_project_are_no_part_of_it(tmp_path: Path) -> None:

@@ -251,7 +251,9 @@ class ProjectCheck:
         search = _Search(edits, deadline, self._states.world, settings=settings)
         search.whole = False
         search.add(visit.workspace, Affected(tuple(files), complete=True))
-        await self._judge_waiting(visit, search)
+        if self._runner.seconds_of_starting(visit.workspace, files) < search.left:
+            await self._judge_waiting(visit, search)
+        # Else nobody waits for nothing: the server, which is started anew, would not be back in time.
         return search.result()
 
     async def _said_affected(

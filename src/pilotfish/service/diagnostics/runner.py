@@ -132,6 +132,8 @@ class CheckRunner:
         self._texts = access.texts
         self._touched: set[Key] = set()
         """Servers that have had the longer limit of a first use."""
+        self._starts: dict[Key, float] = {}
+        """Seconds from the check for which a server was started last to its verdict."""
 
     async def run(
         self,
@@ -216,18 +218,25 @@ class CheckRunner:
 
     def processes(self) -> frozenset[tuple[str, float]]:
         """The same, each with its start time, without those that are started anew before they judge anything."""
-        known = [(key, one) for key, one in self.sessions() if one.inputs is None or one.inputs.holds()]
-        return frozenset((key.server, one.started_at) for key, one in known)
+        return frozenset((key.server, one.started_at) for key, one in self._current())
+
+    def _current(self) -> list[tuple[Key, Session]]:
+        return [(key, one) for key, one in self.sessions() if one.inputs is None or one.inputs.holds()]
 
     def seconds_of_loading(self, workspace: Workspace, paths: Iterable[AbsPath]) -> float:
         """What is left of the first use of the servers of such files: one that has just begun still loads."""
+        timing = {key: workspace.settings(key.server).timing for key in self._servers_of(workspace, paths)}
+        return max((self._left_of_first(key, one) for key, one in timing.items()), default=0.0)
+
+    def seconds_of_starting(self, workspace: Workspace, paths: Iterable[AbsPath]) -> float:
+        """What the servers of such files that must be started for their next verdict took for the first one before."""
+        stopped = self._servers_of(workspace, paths).difference(key for key, _ in self._current())
+        return max((self._starts.get(key, 0.0) for key in stopped), default=0.0)
+
+    def _servers_of(self, workspace: Workspace, paths: Iterable[AbsPath]) -> set[Key]:
         kinds = {os.path.splitext(path)[1]: path for path in paths}
         servers = (candidate for path in kinds.values() for candidate in workspace.servers_for(path).servers)
-        return max((self._loading(workspace, candidate) for candidate in servers), default=0.0)
-
-    def _loading(self, workspace: Workspace, candidate: Candidate) -> float:
-        key = self._access.server(workspace, candidate).recipe.key
-        return self._left_of_first(key, workspace.settings(candidate.spec.id).timing)
+        return {self._access.server(workspace, candidate).recipe.key for candidate in servers}
 
     def roots(self) -> frozenset[AbsPath]:
         """Of all servers that run."""
@@ -316,6 +325,9 @@ class CheckRunner:
                 outcome = replace(outcome, assumed=True, limited=True, why=_untrusted(workspace, less))
             self._ledgers.close_unused(session)
             self._ledgers.keep_habits(session)
+            if session.started_at > started and outcome.diagnostics is not None:
+                known = {one: seconds for one, seconds in self._starts.items() if one in self._pool.entries()}
+                self._starts = {**known, key: current_time() - started}
             return replace(outcome, incarnation=session.started_at)
 
         try:

@@ -325,9 +325,6 @@ class CheckRunner:
                 outcome = replace(outcome, assumed=True, limited=True, why=_untrusted(workspace, less))
             self._ledgers.close_unused(session)
             self._ledgers.keep_habits(session)
-            if session.started_at > started and outcome.diagnostics is not None:
-                known = {one: seconds for one, seconds in self._starts.items() if one in self._pool.entries()}
-                self._starts = {**known, key: current_time() - started}
             return replace(outcome, incarnation=session.started_at)
 
         try:
@@ -337,7 +334,7 @@ class CheckRunner:
         if not outcome.is_late or seconds >= timing.first_touch_timeout_ms / 1000:
             # One that was given less time, or was cut off, leaves the longer limit to the next.
             self._remember(key)
-        self._count(outcome)
+        self._count(key, outcome, started)
         return outcome
 
     async def _judge(
@@ -401,7 +398,10 @@ class CheckRunner:
             # Only servers that the pool knows: the set must not grow with every root ever opened.
             self._touched = {key, *(self._touched & self._pool.entries().keys())}
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, key: Key, outcome: Outcome, started: float) -> None:
+        if outcome.incarnation > started and outcome.diagnostics is not None:
+            known = {one: seconds for one, seconds in self._starts.items() if one in self._pool.entries()}
+            self._starts = {**known, key: current_time() - started}
         found = len(outcome.diagnostics or ())
         self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=outcome.is_late)
 

@@ -42,7 +42,6 @@ class Observatory:
     async def look(self) -> Everything:
         """The present state; measures the memory of running servers."""
         about = self._about()
-        names = {session.client.id: session.caller.conversation for session in self._sessions.all()}
         by_root: dict[AbsPath, list[SessionRecord]] = {}
         for session in self._sessions.all():
             by_root.setdefault(session.client.root, []).append(session)
@@ -52,8 +51,8 @@ class Observatory:
             pid=about.pid,
             uptime_ms=round(about.seconds * 1000),
             workspaces=tuple(workspaces),
-            feedback=tuple(feedback_shown(shown, names) for shown in self._service.recent_feedback.all()),
-            questions=tuple(question_shown(asked, names) for asked in self._service.recent_feedback.questions()),
+            feedback=tuple(feedback_shown(shown) for shown in self._service.recent_feedback.all()),
+            questions=tuple(question_shown(asked) for asked in self._service.recent_feedback.questions()),
             notices=() if self._store.notice is None else (self._store.notice,),
         )
 
@@ -87,7 +86,8 @@ class Observatory:
     async def _workspace(self, root: AbsPath, sessions: list[SessionRecord]) -> WorkspaceState:
         client = sessions[0].client
         rows = {row.session: row for row in self._service.conversations.rows(root)}
-        attending = tuple(_conversation(session, rows.get(session.client.id)) for session in sessions)
+        epoch = self._clock.wall() - current_time()
+        attending = tuple(_conversation(session, rows.get(session.client.id), epoch) for session in sessions)
         try:
             snapshot = await self._service.inspect(client)
         except Failure as failure:
@@ -128,12 +128,14 @@ class Watch:
         await anyio.sleep_until(self._looked + QUICKEST_SECONDS)
 
 
-def _conversation(session: SessionRecord, row: ConversationRow | None) -> SessionShown:
+def _conversation(session: SessionRecord, row: ConversationRow | None, epoch: float) -> SessionShown:
+    """`epoch`: when the clock of sessions was at zero."""
     row = row or ConversationRow(session=session.client.id)
     return SessionShown(
         session=session.client.id,
         host=session.caller.host,
         conversation=session.caller.conversation,
+        started_at=round(epoch + session.began) * 1000,
         attached=session.hang_up is not None,
         told=row.told,
         pending=row.pending,

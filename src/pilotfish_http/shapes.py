@@ -97,6 +97,8 @@ class SessionShown(Api, frozen=True, kw_only=True):
     session: str
     host: str | None = None
     conversation: str | None = None
+    started_at: int
+    """Milliseconds since the epoch."""
     attached: bool
     """Whether a connection carries it; hooks have none between two edits."""
     told: int = 0

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from pilotfish.ipc.client import Introduction, open_link
 from pilotfish_http.routes import page as served_page
 from pilotfish_http.verb import REDIRECT
 from support.clients.browsers import browser, other_site
@@ -21,6 +22,9 @@ from support.daemon.homes import DaemonHome, daemon_home
 pytestmark = [pytest.mark.proves("HTTP-2"), pytest.mark.slow]
 
 expect.set_options(timeout=30_000)
+
+SINCE = r", since \d\d:\d\d(?: [AP]M)?"
+"""How the start of a conversation is shown."""
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +160,7 @@ def test_it_shows_what_each_conversation_was_told_and_is_owed(chromium: Browser,
         with home.link("agent") as link:
             link.request("touched", {"paths": ["fine.x"], "kind": "edit"})
             link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
-            expect(told).to_have_text("agent: 1 file told")
+            expect(told).to_have_text(re.compile(rf"^agent{SINCE}: 1 file told$"))
         assert troubles == []
 
 
@@ -168,11 +172,32 @@ def test_two_conversations_of_a_host_without_names_are_told_apart(chromium: Brow
             for link in (one, other):
                 link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
             told = window.get_by_role("list", name=f"Conversations of {home.root}")
-            expect(told.get_by_role("listitem")).to_have_text(["agent: 1 file told", "agent (2): 1 file told"])
+            expect(told.get_by_role("listitem")).to_have_text(
+                [re.compile(rf"^{name}{SINCE}: 1 file told$") for name in (r"agent", r"agent \(2\)")]
+            )
             offered = window.locator("#conversation option")
-            expect(offered).to_have_text(["All", "agent", "agent (2)"])
-            window.locator("#conversation").select_option(label="agent (2)")
+            expect(offered).to_have_text(["All", re.compile(rf"^agent{SINCE}$"), re.compile(rf"^agent \(2\){SINCE}$")])
+            window.locator("#conversation").select_option(index=2)
             expect(window.locator(".feedback summary")).to_have_count(1)
+        assert troubles == []
+
+
+def test_a_conversation_is_shown_once_by_its_host_a_short_id_and_its_start(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        signed_in(window, served)
+        (home.root / "inner" / ".git").mkdir(parents=True)
+        name = "019a7c5e-77f1-7000-8000-123456789abc"
+        for root in (home.root, home.root / "inner"):
+            (root / "wrong.x").write_text("bad\n")
+            introduction = Introduction(cwd=str(root), host="agent", conversation=name)
+            with open_link(introduction, home.terms()) as link:
+                link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
+                expect(window.locator(".who, .told").filter(has_text="agent 019a7c5e…, since ")).to_have_count(1)
+        expect(window.locator(".feedback details")).to_have_count(2)
+        offered = window.locator("#conversation option")
+        expect(offered).to_have_text(["All", re.compile(rf"^agent 019a7c5e…{SINCE}$")])
+        window.locator("#conversation").select_option(index=1)
+        expect(window.locator(".feedback details")).to_have_count(2)
         assert troubles == []
 
 
@@ -186,13 +211,13 @@ def test_it_shows_what_is_still_checked_for_a_conversation(chromium: Browser, tm
             link.request("touched", {"paths": ["a.x"], "kind": "edit"})
             told = window.get_by_role("list", name=f"Conversations of {home.root}")
             # Until it is given up: the server is replaced, and that one does not answer either.
-            expect(told).to_have_text(re.compile(r"^agent: (1 file pending|1 dropped \(no verdict\))$"))
+            expect(told).to_have_text(re.compile(rf"^agent{SINCE}: (1 file pending|1 dropped \(no verdict\))$"))
 
 
 @pytest.mark.proves("DIAG-12")
 @pytest.mark.parametrize(
     ("server", "shown"),
-    [("answering", "agent: 1 file late"), ("complaining", "agent: 1 dropped (no verdict)")],
+    [("answering", "1 file late"), ("complaining", r"1 dropped \(no verdict\)")],
     ids=["late", "dropped"],
 )
 def test_it_shows_what_came_late_and_what_never_came(
@@ -205,7 +230,8 @@ def test_it_shows_what_came_late_and_what_never_came(
         with http_served(home) as served, home.link("agent") as link:
             signed_in(window, served)
             link.request("touched", {"paths": ["a.x"], "kind": "edit"})
-            expect(window.get_by_role("list", name=f"Conversations of {home.root}")).to_have_text(shown)
+            told = window.get_by_role("list", name=f"Conversations of {home.root}")
+            expect(told).to_have_text(re.compile(rf"^agent{SINCE}: {shown}$"))
         assert troubles == []
 
 
@@ -367,9 +393,9 @@ def test_an_edit_is_shown_as_old_and_new_text_and_by_conversation(chromium: Brow
             expect(feed.first.locator("del")).to_have_text("- fine")
             expect(feed.first.locator("ins")).to_have_text("+ bad > good")
             expect(window.locator("#summary")).to_contain_text("Told today1")
-            window.get_by_label("Conversation", exact=True).select_option(label="other")
+            window.get_by_label("Conversation", exact=True).select_option(index=2)
             expect(feed).to_have_count(1)
             expect(feed.locator("ins")).to_have_text("+ bad > good")
-            window.get_by_label("Conversation", exact=True).select_option(label="agent")
+            window.get_by_label("Conversation", exact=True).select_option(index=1)
             expect(feed.locator("ins")).to_be_hidden()
         assert troubles == []

@@ -24,7 +24,7 @@ from pilotfish.store import Store
 
 pytestmark = pytest.mark.proves("HTTP-2")
 
-CLIENT = ClientSession("one", AbsPath("/project"), AbsPath("/project"), "agent")
+CLIENT = ClientSession("one", AbsPath("/project"), AbsPath("/project"), "agent", conversation="talk")
 NOON = 1_700_000_000.0
 DAY = 24 * 3600.0
 
@@ -123,7 +123,7 @@ def test_questions_are_kept_the_newest_first_without_their_texts() -> None:
         recent.add_question(AnsweredQuestion(NOON, CLIENT, question, found))
     newest, oldest = recent.questions()
     assert newest.question.text is None
-    assert question_shown(newest, {"one": "talk"}) == QuestionShown(
+    assert question_shown(newest) == QuestionShown(
         at=round(NOON * 1000),
         root="/project",
         host="agent",
@@ -135,4 +135,4 @@ def test_questions_are_kept_the_newest_first_without_their_texts() -> None:
         duration_ms=7,
         results=2,
     )
-    assert question_shown(oldest, {}).about == "Route"
+    assert question_shown(oldest).about == "Route"

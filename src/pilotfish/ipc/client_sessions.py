@@ -66,6 +66,7 @@ class SessionRecord(Struct):
     """None for a kept session."""
     calls: int = 0
     """Calls in progress."""
+    began: float = field(default_factory=current_time)
     life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     """Cancels the task that watches its process."""
 

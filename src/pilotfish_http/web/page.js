@@ -2,6 +2,7 @@
 // Shows what `GET /events` says, and restarts servers. Everything that comes from there is set as text: a diagnostic can hold any markup.
 
 const KEY = "pilotfish-key";
+const LONG_ID = 12, SHORT_ID = 8; // characters of a conversation's name
 const KEPT_SAMPLES = 60; // two minutes of one every two seconds
 const RETRY_MILLISECONDS = [500, 1000, 2000, 5000];
 
@@ -16,6 +17,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 const samples = new Map();
 const sessions = new Map(); // by name
+const starts = new Map(); // of conversations
 let latest = null;
 let held = ""; // the key
 const tabs = new BroadcastChannel(KEY);
@@ -82,10 +84,12 @@ function updateProject(node, project) {
   say(part(".path"), root);
   mark(node, "aria-label", `Project ${root}`);
   part(".told").setAttribute("aria-label", `Conversations of ${root}`);
-  const heard = project.conversations.filter((one) => toldOf(one));
-  const others = project.conversations.filter((one) => !heard.includes(one) && one.host !== "serve");
+  const talks = [...new Map(project.conversations.map((one) => [keyOf(one), one])).values()]
+    .map((one) => ({ ...one, heard: project.conversations.filter((other) => keyOf(other) === keyOf(one)).map(toldOf).filter(Boolean).join(", ") }));
+  const heard = talks.filter((one) => one.heard);
+  const others = talks.filter((one) => !one.heard && one.host !== "serve");
   say(part(".who"), others.map(conversationName).join(" · "));
-  keep(part(".told"), heard, ({ session }) => session, () => element("li"), (item, one) => say(item, `${conversationName(one)}: ${toldOf(one)}`));
+  keep(part(".told"), heard, keyOf, () => element("li"), (item, one) => say(item, `${conversationName(one)}: ${one.heard}`));
   part(".warnings").setAttribute("aria-label", `Warnings of ${root}`);
   keep(part(".warnings"), project.warnings ?? [], (text) => text, () => element("li", { class: "warning" }), say);
   part(".cards").setAttribute("aria-label", `Servers of ${root}`);
@@ -116,7 +120,12 @@ function worst(one, other) {
 }
 
 function conversationName(one) {
-  return one.attached ? clientName(one) : `${clientName(one)} (by hooks)`;
+  return one.attached ? namedSince(one) : `${namedSince(one)} (by hooks)`;
+}
+
+function namedSince(one) {
+  const start = starts.get(keyOf(one));
+  return start ? `${clientName(one)}, since ${new Date(start).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}` : clientName(one);
 }
 
 function toldOf({ told = 0, pending = 0, late = 0, dropped = {} }) {
@@ -355,21 +364,29 @@ function projectsOf({ workspaces, feedback = [], questions = [] }) {
   return [...projects.values()].filter(alive).sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
 }
 
-function clientName({ session, host, conversation }) {
-  // Two sessions of a host without a name of their own are told apart by a number, which each keeps.
-  const name = conversation ? `${host ?? "conversation"} ${conversation}` : (host ?? "a client");
-  if (!session) return name;
+function keyOf({ session, host, conversation }) {
+  // A conversation has a session in each project, and another one after a rest.
+  return conversation ? `${host ?? ""} ${conversation}` : session;
+}
+
+function clientName(one) {
+  // Those that would be called the same are told apart by a number, which each keeps.
+  const { host, conversation } = one;
+  const short = conversation?.length > LONG_ID ? `${conversation.slice(0, SHORT_ID)}…` : conversation;
+  const name = short ? `${host ?? "conversation"} ${short}` : (host ?? "a client");
+  const key = keyOf(one);
+  if (!key) return name;
   const known = sessions.get(name) ?? [];
-  if (!known.includes(session)) sessions.set(name, [...known, session]);
-  const number = sessions.get(name).indexOf(session);
+  if (!known.includes(key)) sessions.set(name, [...known, key]);
+  const number = sessions.get(name).indexOf(key);
   return number ? `${name} (${number + 1})` : name;
 }
 
 function only(project) {
   const agent = byId("agent").value;
-  const session = byId("conversation").value;
-  if (!agent && !session) return project;
-  const meant = (one) => (!agent || (one.host ?? "a client") === agent) && (!session || one.session === session);
+  const conversation = byId("conversation").value;
+  if (!agent && !conversation) return project;
+  const meant = (one) => (!agent || (one.host ?? "a client") === agent) && (!conversation || keyOf(one) === conversation);
   const [feedback, questions, conversations] = [project.feedback, project.questions, project.conversations].map((list) => list.filter(meant));
   return { ...project, today: null, feedback, questions, conversations };
 }
@@ -386,7 +403,7 @@ function choices(select, values) {
 
 function conversationsOf({ conversations, feedback }) {
   // `pilotfish serve` itself is none.
-  return [...conversations, ...feedback].filter(({ session, host }) => session && host !== "serve").map((one) => [one.session, clientName(one)]);
+  return [...conversations, ...feedback].filter(({ session, host }) => session && host !== "serve").map((one) => [keyOf(one), namedSince(one)]);
 }
 
 function dayOf({ today, feedback }) {
@@ -424,6 +441,9 @@ function tiles(projects) {
 function show() {
   if (latest === null) return;
   const all = projectsOf(latest);
+  for (const one of all.flatMap(({ conversations, feedback, questions }) => [...conversations, ...feedback, ...questions])) {
+    starts.set(keyOf(one), Math.min(starts.get(keyOf(one)) ?? Infinity, one.startedAt ?? one.at));
+  }
   say(byId("daemon"), `Process ${latest.pid}, up ${duration(latest.uptimeMs)}`);
   keep(byId("notices"), latest.notices ?? [], (text) => text, () => element("li"), say);
   choices(byId("project"), all.map(({ root }) => [root, root]));

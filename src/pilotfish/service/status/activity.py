@@ -1,7 +1,7 @@
 """The diagnostics of a workspace and what its agents were told, as the page and the panel show them."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
@@ -41,8 +41,7 @@ def activity(service: Service, client: ClientSession) -> Activity:
     )
 
 
-def feedback_shown(shown: ShownFeedback, conversations: Mapping[str, str | None] | None = None) -> FeedbackShown:
-    """`conversations`: their names by session."""
+def feedback_shown(shown: ShownFeedback) -> FeedbackShown:
     root = shown.client.root
     places = (_changed(os.path.relpath(one.path, root), one.before, one.after) for one in shown.edits)
     return FeedbackShown(
@@ -50,15 +49,14 @@ def feedback_shown(shown: ShownFeedback, conversations: Mapping[str, str | None]
         root=root,
         host=shown.client.host,
         session=shown.client.id,
-        conversation=(conversations or {}).get(shown.client.id),
+        conversation=shown.client.conversation,
         paths=shown.paths,
         feedback=shown.feedback,
         changes=tuple(chain.from_iterable(places)),
     )
 
 
-def question_shown(asked: AnsweredQuestion, conversations: Mapping[str, str | None]) -> QuestionShown:
-    """`conversations`: their names by session."""
+def question_shown(asked: AnsweredQuestion) -> QuestionShown:
     question, client = asked.question, asked.client
     file = question.file_path and os.path.relpath(os.path.join(client.cwd, question.file_path), client.root)
     place = ":".join(str(part) for part in (file, question.line, question.character) if part)
@@ -68,7 +66,7 @@ def question_shown(asked: AnsweredQuestion, conversations: Mapping[str, str | No
         root=client.root,
         host=client.host,
         session=client.id,
-        conversation=conversations.get(client.id),
+        conversation=client.conversation,
         operation=question.operation,
         about=sanitised(about, MAX_LINE),
         state=asked.meta.state,

@@ -105,6 +105,14 @@ def test_the_worse_of_both_directions_is_the_exit_code(workspace: ScriptedWorksp
     assert workspace.run("calls", "a.py:1:5") == 2
 
 
+def test_a_symbol_that_could_be_several_is_refused_once(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    ambiguous = Error(OURSELVES, "greet could be any of 2", Code.AMBIGUOUS)
+    workspace.reply = lambda asked: answer_from(asked.operation, None, Effort(errors=(ambiguous,)))
+    assert workspace.run("calls", "greet") == 3
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("could be any of 2") == 1
+
+
 def test_a_line_alone_is_a_place(workspace: ScriptedWorkspace) -> None:
     assert workspace.run("definition", "a.py:1") == 0
     assert workspace.asked == [Question(operation=Operation.DEFINITION, file_path="a.py", line=1)]

@@ -194,6 +194,8 @@ async def test_only_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) 
         with pytest.raises(MCPError, match="Unknown tool: lsp_make_coffee") as raised:
             await client.call_tool("lsp_make_coffee", {})
         assert raised.value.code == -32602
+        with pytest.raises(MCPError, match=r"Unknown tool: lsp_find_refs\. Did you mean lsp_find_references"):
+            await client.call_tool("lsp_find_refs", {})
         assert await names_of(client)
 
 

@@ -132,6 +132,8 @@ def test_a_word_that_nothing_matches_says_so(shell: Shell) -> None:
     result = shell.run("klingon")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "No server is known for klingon.\n"
+    assert shell.run("pyton").stderr == "No server is known for pyton. Did you mean python?\n"
+    assert shell.run("gopsl").stderr == "No server is known for gopsl. Did you mean gopls?\n"
 
 
 def test_json_has_everything_a_script_needs(shell: Shell) -> None:

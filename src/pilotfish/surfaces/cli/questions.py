@@ -19,7 +19,7 @@ from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_question
 from pilotfish.surfaces.cli.terminal.printing import print_answer
 from pilotfish.surfaces.cli.workspace import (
     OpenWorkspace,
@@ -216,6 +216,8 @@ def _both(name: str, rows: Sequence[OperationRow]) -> click.Command:
             if not as_json:
                 click.echo(f"{row.description.rstrip('.')}:")
             codes.append(_ask_and_print(row.operation, root, as_json=as_json, place=place))
+            if codes[-1] == ExitCode.USAGE:
+                break  # the other direction would be refused for the same reason
         click.get_current_context().exit(max(codes))
 
     command = click.Command("both", params=[_place_argument()], callback=ask_both, help=name, hidden=True)

@@ -57,8 +57,21 @@ def servers(context: click.Context, words: tuple[str, ...], root: str | None, as
         named = [row for row in rows if row.spec.id in words]
         click.echo("\n".join([*lines, *(line for row in named for line in proof_lines(row, width))]))
     if not rows:
-        click.echo(f"No server is known for {' '.join(words)}.", err=True)
+        click.echo(f"No server is known for {' '.join(words)}.{_nearest(top, words)}", err=True)
         context.exit(1)
+
+
+def _nearest(root: str, words: tuple[str, ...]) -> str:
+    """What the words may have been meant to be."""
+    from difflib import get_close_matches
+
+    from pilotfish.config.places import user_places
+    from pilotfish.surfaces.cli.terminal.servers_text import ALSO_CALLED
+
+    specs, _ = _specs(root, user_places(os.environ))
+    known = {*ALSO_CALLED, *specs, *(name for spec in specs.values() for name in (*spec.languages, *spec.aliases))}
+    near = [name for word in words for name in get_close_matches(word.casefold(), sorted(known), 1, 0.7)]
+    return f" Did you mean {' '.join(near)}?" if near else ""
 
 
 def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:

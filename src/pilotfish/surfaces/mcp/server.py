@@ -18,6 +18,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, cast
 
@@ -41,6 +42,7 @@ from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.model import AbsPath
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
+from pilotfish.operations.tools import NAMED
 from pilotfish.paths import is_inside
 from pilotfish.pool.plan import Starting
 from pilotfish.protocol.codec import encode, member
@@ -305,7 +307,9 @@ class McpClient:
             return await self._after_edit(context, arguments)
         operation = operation_of(name, arguments)
         if operation is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {sanitised(name, MAX_NAME)}")
+            near = get_close_matches(name[:MAX_NAME], NAMED, 1)
+            tip = f". Did you mean {near[0]}?" if near else ""
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {sanitised(name, MAX_NAME)}{tip}")
         try:
             answer = await self._in_turn(partial(self._answer, context, name, arguments))
         except Failure as failure:

@@ -58,16 +58,24 @@ def test_everything_goes_and_every_file_of_a_host_is_as_it_was(
 
 
 @pytest.mark.parametrize(
-    ("prefix", "last"),
+    ("prefix", "programs", "last"),
     [
-        (".local/share/pilotfish", "delete {home}/.local/share/pilotfish and {home}/.local/bin/pilotfish"),
-        ("project/.venv", "{home}/project/.venv/bin/pip uninstall pilotfish"),
-        (".local/share/uv/tools/pilotfish", "uv tool uninstall pilotfish"),
+        (".local/share/pilotfish", "bin", "delete {home}/.local/share/pilotfish and {home}/.local/bin/pilotfish"),
+        ("project/.venv", "bin", "{home}/project/.venv/bin/pip uninstall pilotfish"),
+        ("project/.venv", "Scripts", "{home}/project/.venv/Scripts/pip uninstall pilotfish"),
+        (".local/share/uv/tools/pilotfish", "bin", "uv tool uninstall pilotfish"),
     ],
 )
 def test_what_is_left_is_named_as_it_was_installed(
-    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, prefix: str, last: str
+    user: User,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    prefix: str,
+    programs: str,
+    last: str,
 ) -> None:
+    """On Windows programs are in another folder."""
+    monkeypatch.setattr("pilotfish.surfaces.cli.uninstall.BIN", programs)
     assert run(["setup", "claude-code", "--project"]) == 0
     assert "asks once whether to use the MCP server of .mcp.json" in capsys.readouterr().out
     assert run(["setup", "claude-code", "--global"]) == 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from pilotfish.paths import BIN
 from pilotfish.surfaces.cli.setup import HostPlan, SetupRun, file_lines, where_of
 
 if TYPE_CHECKING:
@@ -191,5 +192,5 @@ def _farewell(prefix: str, places: Places, environment: Mapping[str, str] = os.e
     ):  # the environment of docs/guide/install.md
         last = f"delete {prefix} and {os.path.join(places.home, '.local', 'bin', 'pilotfish')}"
     else:
-        last = f"{os.path.join(prefix, 'bin', 'pip')} uninstall pilotfish"
+        last = f"{os.path.join(prefix, BIN, 'pip')} uninstall pilotfish"
     return f"Removed. What is left is the program itself: {last}"

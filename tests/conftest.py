@@ -1,7 +1,9 @@
 """Options and fixtures of the whole suite."""
 
+import os
 import signal
 import sys
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,9 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("portable"):
-        from support.portable import force
+        from support.portable import force, reach_programs
 
         force()
+        if not hasattr(config, "workerinput"):
+            config.add_cleanup(partial(os.unlink, reach_programs()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -87,9 +87,9 @@ class DaemonHome:
 
     def daemons(self) -> list[int]:
         """The processes that are or want to be the daemon; not a child of one that has not run its own program yet."""
-        found = {pid for pid, command in self.processes().items() if "pilotfish.daemon.start" in command}
-        members = [one for pid in found if (one := member(pid)) is not None]
-        return [one.pid for one in members if one.parent not in found]
+        found = [pid for pid, command in self.processes().items() if "pilotfish.daemon.start" in command]
+        members = {pid: one for pid in found if (one := member(pid)) is not None}  # one may have ended meanwhile
+        return [pid for pid, one in members.items() if one.parent not in members]
 
     def kill_all(self) -> None:
         kill_all(self.environment["PILOTFISH_HOME"])

@@ -160,8 +160,7 @@ def give_back_memory() -> None:
     """
     import ctypes  # for the daemon alone
 
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if hasattr(libc, "mallopt"):
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for parameter, value in ((M_ARENA_MAX, 1), (M_TRIM_THRESHOLD, KEPT_BYTES), (M_MMAP_THRESHOLD, KEPT_BYTES)):
             libc.mallopt(parameter, value)
 

@@ -204,9 +204,6 @@ class SupervisedProcess:
         """How the server ended, once its supervisor is gone."""
         match self._reports.decode().split()[-2:]:
             case ["exited", code]:
-                if sys.platform != "linux":
-                    # No subreaper: what left the server's group is found by its tag.
-                    await anyio.to_thread.run_sync(kill_strays, self._token, None, abandon_on_cancel=True)
                 return Exit(int(code))
             case _:
                 # The supervisor was killed. What it can no longer end is ended from here.
@@ -324,10 +321,10 @@ async def _reap(child: subprocess.Popen[bytes]) -> None:
 
 # --- What is left of a tree whose supervisor was killed ---------------------------------------------------------------
 
-# Found by the tag in its environment. On Linux the last resort: a supervisor that ended properly has left nothing.
-# Elsewhere it is always looked for, because a process that left the server's group is nobody's child that we know. Not
-# found are processes that cleared their environment or changed their user. It is not used when we are killed together
-# with the supervisor: then the kernel ends the server (Linux), and what the server had started stays.
+# Found by the tag in its environment. The last resort: a supervisor that ended properly has left nothing. It looks so,
+# too, where it is no subreaper: a process that left the server's group is nobody's child there. Not found are processes
+# that cleared their environment or changed their user. It is not used when we are killed together with the supervisor:
+# then the kernel ends the server (Linux), and what the server had started stays.
 
 TAG = "PILOTFISH_TREE"
 """The variable every process of a tree inherits; its value is `OWNER_PID-RANDOM`, unique to one launch."""
@@ -365,6 +362,8 @@ def _tagged(token: str) -> list[int]:
     found: list[int] = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
+            if process.pid == os.getppid():  # the supervisor, when it has this looked for
+                continue
             if process.environ().get(TAG) == token and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
     return found

@@ -20,9 +20,8 @@ Rules:
   given to this interpreter could stop it from starting (`LD_PRELOAD`) or be altered by it (`LC_CTYPE`).
 
 Elsewhere (macOS) there is no subreaper: the server's process group is ended, also when we die; a process that left that
-group is ended by `system.process`, which finds it by its tag, or by a program that this one starts when the owner is
-gone; it stays when both were killed. A tree that forks and calls `setsid` without pause outruns any scan; only a
-container holds it.
+group is found by its tag and ended, by a program that this one starts, or by `system.process` when this one was killed;
+it stays when both were. A tree that forks and calls `setsid` without pause outruns any scan; only a container holds it.
 
 It is a program of its own, and imports next to nothing: start time and memory are paid once per server.
 """
@@ -62,6 +61,9 @@ IGNORABLE = (
 RESCAN_MILLISECONDS = 50
 """While ending a tree: look again this long after the last death, in case a fork escaped the look before."""
 
+LOOK_MILLISECONDS = 1000
+"""Between looks for the owner, where nothing tells of its death: a forked copy of it keeps the socket open."""
+
 GIVE_UP_SECONDS = 30.0
 """A process stuck in the kernel or owned by root outlives SIGKILL; waiting for it for ever would not help."""
 
@@ -83,7 +85,7 @@ def main(control: int, owner: int) -> int:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     death = watch(owner)
-    order = read_order(control, death)
+    order = read_order(control, owner, death)
     if os.getppid() != owner or order is None:  # it died, perhaps before it could be watched
         return 0
     server, held, failure = start(*order)
@@ -93,16 +95,17 @@ def main(control: int, owner: int) -> int:
     tree = ProcessTree(server, wake)
     try:
         report(control, b" ".join((b"started %d" % server, *held)))
-        serve(tree, control, death)
+        serve(tree, control, owner, death)
     finally:
         tree.end()
     code = tree.code()
-    if not report(control, b"exited %d" % code) and sys.platform != "linux":
-        end_strays()
+    if sys.platform != "linux":
+        end_strays()  # also for a living owner, which may be killed while it looks for them
+    report(control, b"exited %d" % code)
     return code if code >= 0 else 128 - code
 
 
-def read_order(control: int, death: int | None) -> tuple[bytes, list[bytes], list[bytes]] | None:
+def read_order(control: int, owner: int, death: int | None) -> tuple[bytes, list[bytes], list[bytes]] | None:
     """Read folder, arguments and environment: `LENGTH`, a newline, then `folder, count, argument…, K=V…` joined by NUL.
 
     A variable without a name asks for a confinement (`confined` reads it).
@@ -110,12 +113,12 @@ def read_order(control: int, death: int | None) -> tuple[bytes, list[bytes], lis
     """
     heard = b""
     while b"\n" not in heard:
-        heard += (data := hear(control, death))
+        heard += (data := hear(control, owner, death))
         if not data:
             return None
     length, _, body = heard.partition(b"\n")
     while len(body) < int(length):
-        body += (data := hear(control, death))
+        body += (data := hear(control, owner, death))
         if not data:
             return None
     folder, count, *fields = body.split(b"\0")
@@ -190,14 +193,12 @@ def confined(orders: list[bytes]) -> list[bytes]:
     return [word.encode() for word in held]
 
 
-def serve(tree: "ProcessTree", control: int, death: int | None) -> None:
+def serve(tree: "ProcessTree", control: int, owner: int, death: int | None) -> None:
     """Pass on what the owner says, until the server or the owner is gone."""
-    poller = poll_for(control, tree.wake, death)
-    while tree.status is None:
-        ready = [descriptor for descriptor, _ in poller.poll()]
+    while tree.status is None and (ready := wait(owner, death, control, tree.wake)):
         terminate = tree.wake in ready and signal.SIGTERM in os.read(tree.wake, 4096)
-        if control in ready or death in ready:
-            if not hear(control, death):
+        if control in ready:
+            if not hear(control, owner, death):
                 return
             terminate = True
         if terminate:
@@ -269,12 +270,12 @@ def groups_below(ancestor: int) -> set[int]:
 
 
 def end_strays() -> None:
-    """Have those killed that left the server's group: nobody else is there to do it. Not waited for."""
+    """Have those killed that left the server's group."""
     packages = os.path.dirname(os.path.dirname(sys.argv[1]))
     token = os.environ.get("PILOTFISH_TREE", "")
     # Without the tag: it would be one of them itself.
     command = [sys.executable, "-I", "-c", END_STRAYS, packages, token]
-    os.posix_spawn(sys.executable, command, {})
+    os.waitpid(os.posix_spawn(sys.executable, command, {}), 0)
 
 
 def kill_group(group: int, number: int) -> None:
@@ -307,14 +308,22 @@ def watch(pid: int) -> int | None:
         return None
 
 
-def hear(control: int, death: int | None) -> bytes:
+def hear(control: int, owner: int, death: int | None) -> bytes:
     """Wait for what the owner says next; nothing when it is gone."""
-    if death in [descriptor for descriptor, _ in poll_for(control, death).poll()]:
-        return b""
     try:
-        return os.read(control, 65536)
+        return os.read(control, 65536) if wait(owner, death, control) else b""
     except ConnectionResetError:
         return b""
+
+
+def wait(owner: int, death: int | None, *descriptors: int) -> list[int]:
+    """Those that can be read, as soon as there is one; none when the owner is gone."""
+    poller = poll_for(*descriptors, death)
+    while os.getppid() == owner:
+        ready = [descriptor for descriptor, _ in poller.poll(LOOK_MILLISECONDS if death is None else None)]
+        if ready:
+            return [] if death in ready else ready
+    return []
 
 
 def poll_for(*descriptors: int | None) -> select.poll:

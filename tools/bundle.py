@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PROJECT = "pilotfish"
 STARTER = Path(__file__).resolve().parent.parent / "packaging" / "zipapp" / "__main__.py"
@@ -27,6 +28,8 @@ SHEBANG = b"#!/usr/bin/env python3\n"
 WINDOWS_SHEBANG = b"#!/usr/bin/env py -3\r\n"
 SYSTEMS = {"linux": ("Linux", "posix"), "darwin": ("Darwin", "posix"), "win32": ("Windows", "nt")}
 """How requirements name a `sys.platform`: `platform_system` and `os_name`."""
+MACHINES = {"darwin-aarch64": "arm64", "win32-aarch64": "ARM64", "win32-x86_64": "AMD64"}
+"""`platform_machine`, where it is not the second half."""
 MOMENT = (1980, 1, 1, 0, 0, 0)
 """The earliest that an archive can name: the same tree makes the same bytes."""
 
@@ -39,7 +42,7 @@ def build(wheel: Path, platforms: Mapping[str, list[str]], pythons: Sequence[str
     for platform, tags in platforms.items():
         for python in pythons:
             folder = scratch / f"cp{python.replace('.', '')}-{platform}"
-            download([*also, *sorted({*needs(PROJECT, platform, python, extras)})], tags, python, folder)
+            download([*also, *of_each(needs(PROJECT, platform, python, extras))], tags, python, folder)
             chosen[folder.name] = [wheel, *sorted(folder.glob("*.whl"))]
     (out / "pilotfish.pyz").write_bytes(SHEBANG + packed(chosen))
     (out / "pilotfish.pyz").chmod(0o755)
@@ -51,11 +54,18 @@ def build_windows(out: Path) -> None:
     (out / "pilotfish.exe").write_bytes(windows_launcher() + WINDOWS_SHEBANG + archive)
 
 
+def of_each(requirements: Iterable[str]) -> list[str]:
+    """One of each package: what somebody needs in another version than ours counts for all of them."""
+    ours_first = sorted({*requirements}, key=lambda one: ("==" not in one, one))
+    return list({canonicalize_name(Requirement(one).name): one for one in ours_first}.values())
+
+
 def needs(name: str, platform: str, python: str, extras: Collection[str] = ()) -> Iterator[str]:
-    """All that `name` needs there, each as it is installed here; what only other systems need, as it comes."""
+    """All that `name` needs there, each as it is installed here; where that will not do, as it comes."""
     system, os_name = SYSTEMS[platform.partition("-")[0]]
     there = {
         "sys_platform": platform.partition("-")[0],
+        "platform_machine": MACHINES.get(platform, platform.partition("-")[2]),
         "platform_system": system,
         "os_name": os_name,
         "python_version": python,
@@ -66,10 +76,15 @@ def needs(name: str, platform: str, python: str, extras: Collection[str] = ()) -
         if marker is not None and not any(marker.evaluate({**there, "extra": extra}) for extra in ("", *extras)):
             continue
         try:
-            yield f"{one.name}=={metadata.version(one.name)}"
+            version = metadata.version(one.name)
         except metadata.PackageNotFoundError:
+            version = None
+        if version is None or not one.specifier.contains(version):
             yield str(one).partition(";")[0]
+        elif one.name == name:
+            yield from needs(name, platform, python, one.extras)
         else:
+            yield f"{one.name}=={version}"
             yield from needs(one.name, platform, python, one.extras)
 
 

@@ -1,5 +1,6 @@
 """What `tools/package.py` publishes, and the marketplaces that Claude Code and Codex read from the repository."""
 
+import importlib
 import json
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,20 @@ def test_what_sets_up_a_clone_says_what_it_can_do_before_it_does_anything(tmp_pa
         done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
         assert (done.returncode, done.stdout) == (1, "")
         assert "`python3 tools/setup.py demo|quick|check|hosts|ray`" in done.stderr
+
+
+def test_a_package_comes_as_it_is_here_but_where_it_has_nothing_for_that_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some systems get the last cryptography that has a wheel for them."""
+    monkeypatch.setattr(sys, "path", [str(REPOSITORY / "tools"), *sys.path])
+    bundle = importlib.import_module("bundle")
+    ours = f"cryptography=={metadata.version('cryptography')}"
+    others = {"darwin-x86_64": "cryptography<49", "win32-aarch64": "cryptography<47"}
+    for system in tomllib.loads((REPOSITORY / "packaging/channels.toml").read_text())["platforms"]:
+        needed = bundle.of_each(bundle.needs("pilotfish", system, "3.11", ["mcp", "serve"]))
+        named = [one for one in needed if one.startswith(("cryptography", "pilotfish"))]
+        assert named == [others.get(system, ours)], system
 
 
 @pytest.mark.slow

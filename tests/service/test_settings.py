@@ -17,10 +17,15 @@ from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Key
+from pilotfish.service.diagnostics.check import Check, Outcome
 from pilotfish.service.diagnostics.runner import CheckRunner
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.ports import Launch, OpenWatcher, Process
+from pilotfish.system.process import spawn
+from pilotfish.system.watching.watcher import open_watcher
 from support.files.repositories import commit_everything, run_git
+from support.services import real
 from support.services.real import RealService, only, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11"), pytest.mark.proves("DIAG-15")]
@@ -44,11 +49,13 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def project(folder: Path, server: str, files: dict[str, str], read: str) -> AsyncGenerator[RealService]:
+async def project(
+    folder: Path, server: str, files: dict[str, str], read: str, watch: OpenWatcher | None = open_watcher
+) -> AsyncGenerator[RealService]:
     """A repository with these files, one of which a conversation has read."""
     timing = {"timing": {"diagnosticsWaitTimeoutMs": 30_000, "firstTouchTimeoutMs": 60_000}}
     feedback = {"feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"]}}
-    async with real_service(folder, {**only(server), **timing, **feedback}) as ground:
+    async with real_service(folder, {**only(server), **timing, **feedback}, watch=watch) as ground:
         for name, text in files.items():
             (ground.root / name).parent.mkdir(parents=True, exist_ok=True)
             ground.write(name, text)
@@ -108,6 +115,52 @@ async def test_an_edit_does_not_wait_for_a_server_that_will_not_be_back_in_time(
         assert took[0] > 0, "it was started for the first verdict"
         await judged.wait()
         assert is_told(await reach(ground, "call"))
+
+
+async def test_a_verdict_that_may_have_been_reached_with_new_settings_is_no_state_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are changed when the server is ready and has not read them, and nobody watches."""
+    run, files = Check.run, {name: text for name, text in TYPES.items() if not name.startswith("node_modules")}
+    loose = '{"compilerOptions": {"noEmit": true}}\n'
+
+    async def run_late(check: Check, deadline: float) -> Outcome:
+        (tmp_path / "workspace/tsconfig.json").write_text(TYPES["tsconfig.json"])
+        return await run(check, deadline)
+
+    files |= {"tsconfig.json": loose, "user.ts": "export function one(two) { return two }\n"}
+    monkeypatch.setattr(Check, "run", run_late)
+    async with project(tmp_path, "typescript", files, "user.ts", watch=None) as ground:
+        touch = Touch(("tsconfig.json",), "edit", before={"tsconfig.json": loose})
+        feedback = await ground.service.touched(touch, ground.client)
+        assert feedback.text == "What tsconfig.json changes for other files is not known: none was checked before."
+
+
+async def test_settings_that_are_changed_while_a_server_starts_are_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is judged by then, so nothing can be compared: that is said, also of a server that is not there yet."""
+    starts, may_start = anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def spawn_late(launch: Launch) -> AsyncGenerator[Process]:
+        starts.set()
+        await may_start.wait()
+        async with spawn(launch) as process:
+            yield process
+
+    monkeypatch.setattr(real, "spawn", spawn_late)
+    async with (
+        project(tmp_path, "basedpyright", PYTHON, "pyrightconfig.json") as ground,
+        anyio.create_task_group() as it,
+    ):
+        it.start_soon(ground.service.touched, Touch(("user.py",), "read"), ground.client)
+        await starts.wait()
+        ground.write("pyrightconfig.json", STRICT)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
+        feedback = await ground.service.touched(touch, ground.client)
+        assert feedback.text == "What pyrightconfig.json changes for other files is not known: none was checked before."
+        may_start.set()
 
 
 async def test_the_files_of_another_project_are_no_part_of_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pilotfish.errors import Code, Failure
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping, Why, setback
 from pilotfish.pool.sidecar import Sidecar, SidecarRequest
 from pilotfish.protocol.documents import Documents
+from pilotfish.servers.inputs import InputEvidence
 
 Restore = Callable[[Session, Documents | None], Awaitable[None]]
 """Runs after a start, before anyone asks: given the documents of the session before, it opens them again."""
@@ -26,6 +27,8 @@ class Entry(Struct):
     slot: Slot
     changed: Pulse = field(default_factory=Pulse)
     session: Session | None = None
+    inputs: InputEvidence | None = None
+    """What the session that was started last goes by: known before it runs."""
     turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     """Waits until the server sees this worktree, and keeps it so."""
     process: str = ""

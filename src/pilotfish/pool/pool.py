@@ -331,8 +331,10 @@ class Pool:
             return not self._served.keys().isdisjoint(entry.leases)
 
         with entry.life:
+            options = self._options(recipe)
+            entry.inputs = options.inputs
             async with (
-                self._sharing.session(self._options(recipe), self._required_tasks(), is_served) as shared,
+                self._sharing.session(options, self._required_tasks(), is_served) as shared,
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
                 session, entry.turn, entry.process = shared

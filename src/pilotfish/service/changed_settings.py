@@ -34,11 +34,11 @@ class ChangedSettings:
     def learn(self) -> Mapping[tuple[str, AbsPath], InputEvidence]:
         """What each server goes by, and went by where it is being started anew: perhaps for the very change."""
         roots = self._runner.roots()
-        running = {(key.server, key.root): one.inputs for key, one in self._runner.sessions() if one.inputs}
-        for key, inputs in running.items():
+        found = self._runner.inputs()
+        for key, inputs in found.items():
             if (before := self._known.get(key, inputs)) is not inputs:
                 self._renewed[key[1]] = self._renewed.get(key[1], frozenset()) | inputs.take_packages(before)
-        self._known = {key: inputs for key, inputs in (self._known | running).items() if key[1] in roots}
+        self._known = {key: inputs for key, inputs in (self._known | found).items() if key[1] in roots}
         return self._known
 
     def take_packages(self, is_meant: Callable[[AbsPath], bool]) -> dict[AbsPath, frozenset[AbsPath]]:

@@ -49,7 +49,7 @@ async def real_service(
     folder: Path,
     config: dict[str, Any] | None = None,
     limits: Limits | None = None,
-    watch: OpenWatcher = open_watcher,
+    watch: OpenWatcher | None = open_watcher,
 ) -> AsyncGenerator[RealService]:
     """`config` is the user's own file: it may name commands, and trusts the workspace."""
     root, home = folder / "workspace", folder / "home"

@@ -17,6 +17,7 @@ from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.protocol.diagnostics import Report, merged
 from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
@@ -238,6 +239,11 @@ class CheckRunner:
         servers = (candidate for path in kinds.values() for candidate in workspace.servers_for(path).servers)
         return {self._access.server(workspace, candidate).recipe.key for candidate in servers}
 
+    def inputs(self) -> dict[tuple[str, AbsPath], InputEvidence]:
+        """By server and root: what those go by that run or start."""
+        entries = self._pool.entries().items()
+        return {(key.server, key.root): one.inputs for key, one in entries if one.inputs is not None}
+
     def roots(self) -> frozenset[AbsPath]:
         """Of all servers that run."""
         return frozenset(key.root for key in self._pool.entries())
@@ -318,7 +324,7 @@ class CheckRunner:
             nonlocal file
             _note_mentions(session, file)
             file, outcome = await self._judge(session, freshness, file, started + seconds, anew=wish.anew)
-            behind = self._ledgers.of(session).behind
+            behind = self._behind(session)
             if behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=behind)
             if less is not None and outcome.is_fresh:
@@ -336,6 +342,12 @@ class CheckRunner:
             self._remember(key)
         self._count(key, outcome, started)
         return outcome
+
+    def _behind(self, session: Session) -> str | None:
+        """Why what a server says now is only assumed, and is no state to compare with later."""
+        if session.inputs is not None and not session.inputs.holds():
+            return "what it goes by has changed meanwhile"
+        return self._ledgers.of(session).behind
 
     async def _judge(
         self, session: Session, freshness: Freshness, file: FileToSend, deadline: float, *, anew: bool

@@ -192,6 +192,16 @@ async def test_where_nobody_had_judged_the_other_files_the_edit_is_not_called_cl
             assert (await ground.service.touched(touch, ground.client)).text == said, "once"
 
 
+async def test_where_somebody_else_was_at_work_the_errors_are_named(tmp_path: Path) -> None:
+    """Whether the settings brought them is not known then."""
+    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+        ground.write("lib.py", f"{PYTHON['lib.py']}\n\ntwo = 2\n")
+        ground.write("pyrightconfig.json", STRICT)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})
+        said = (await ground.service.touched(touch, ground.client)).text
+    assert "Whether pyrightconfig.json brought these errors is not known: user.py:3, user.py:4." in said
+
+
 async def test_so_does_a_command_that_rewrites_them(tmp_path: Path) -> None:
     async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
         ground.write("pyrightconfig.json", STRICT)

@@ -57,8 +57,8 @@ class Delta(Struct, frozen=True):
     fixed: tuple[Diagnostic, ...]
     reworded: tuple[Diagnostic, ...] = ()
 
-    def is_open(self, wanted: frozenset[Severity]) -> bool:  # noqa: ARG002 -- as of `NoBaseline`
-        return False
+    def undated(self, wanted: frozenset[Severity]) -> tuple[Diagnostic, ...]:  # noqa: ARG002 -- as of `NoBaseline`
+        return ()
 
 
 class NoBaseline(Struct, frozen=True):
@@ -69,9 +69,9 @@ class NoBaseline(Struct, frozen=True):
     fixed: ClassVar[tuple[Diagnostic, ...]] = ()
     """As far as anybody knows."""
 
-    def is_open(self, wanted: frozenset[Severity]) -> bool:
-        """Whether it matters what the file was before: one without such findings needs no past."""
-        return any(one.severity in wanted for one in self.diagnostics)
+    def undated(self, wanted: frozenset[Severity]) -> tuple[Diagnostic, ...]:
+        """What may be older than the edit, or not: a file without such findings needs no past."""
+        return tuple(one for one in self.diagnostics if one.severity in wanted)
 
 
 Comparison = Delta | NoBaseline

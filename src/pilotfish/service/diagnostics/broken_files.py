@@ -383,7 +383,7 @@ class ProjectCheck:
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
         wanted = workspace.config.feedback.severities
         # Nobody knows yet what is new in these: they count as not checked, and follow.
-        unknown = [path for path, change in changes.items() if change.is_open(wanted)]
+        unknown = [path for path, change in changes.items() if change.undated(wanted)]
         late = {path for path in unknown if search.is_comparable(workspace, verdicts[path])}
         search.found |= {path: one for path, one in verdicts.items() if path not in late}
         search.changes |= {path: one for path, one in changes.items() if path not in late}
@@ -421,7 +421,7 @@ class ProjectCheck:
             since = await self._compare_with(visit, search, _texts_before(edits), judged)
             told = {path: still_there(search.heard.told.get(path), one.checked) for path, one in judged.items()}
             sifted = {path: _sorted(visit.workspace, path, change, search.deleted) for path, change in since.items()}
-            search.uncompared |= {path for path, change in sifted.items() if change.is_open(wanted)}
+            search.uncompared |= {path for path, change in sifted.items() if change.undated(wanted)}
             found = {path: in_either(one, since[path], told[path]) for path, one in found.items()}
         return found
 
@@ -440,7 +440,7 @@ class ProjectCheck:
         unknown = {
             path: judged[path]
             for path, change in changes.items()
-            if isinstance(change, NoBaseline) and _sorted(workspace, path, change, search.deleted).is_open(wanted)
+            if isinstance(change, NoBaseline) and _sorted(workspace, path, change, search.deleted).undated(wanted)
         }
         for path in unknown.keys() & search.said.keys():
             server, account = search.said[path]

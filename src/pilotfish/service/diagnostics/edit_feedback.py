@@ -291,7 +291,7 @@ class EditFeedback:
         """What the edit changed in each of its files; and those of which a server has not said it in time."""
         there = [one for one in edit.verdicts if one.refused is None]
         changes = {one.path: delta(self._known_before(one, edit), one.checked) for one in there}
-        unknown = [one for one in there if limits.only_new and changes[one.path].is_open(limits.severities)]
+        unknown = [one for one in there if limits.only_new and changes[one.path].undated(limits.severities)]
         # Where the old text is not known, nothing is called new.
         unknown = [one for one in unknown if edit.before.get(one.path) is not None or one.path in edit.moved]
         if not unknown:
@@ -408,7 +408,7 @@ def _possibly_older(limits: FeedbackSettings, others: BrokenFiles) -> list[AbsPa
     """Other files with findings of which nobody knows whether the edit caused them."""
     if not limits.only_new:
         return []
-    return [path for path, change in others.changes.items() if change.is_open(limits.severities)]
+    return [path for path, change in others.changes.items() if change.undated(limits.severities)]
 
 
 def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
@@ -417,12 +417,8 @@ def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
     if not paths:
         return []
     files = "1 other file has" if len(paths) == 1 else f"{len(paths)} other files have"
-    return [f"{files} errors that may be older than this edit: {_names(paths, workspace)}"]
-
-
-def _names(paths: Sequence[AbsPath], workspace: Workspace) -> str:
-    names = [named(path, workspace.root) for path in paths[:MAX_NAMED]]
-    return ", ".join([*names, *["…"] * (len(paths) > MAX_NAMED)])
+    names = [*(named(path, workspace.root) for path in paths[:MAX_NAMED]), *["…"] * (len(paths) > MAX_NAMED)]
+    return [f"{files} errors that may be older than this edit: {', '.join(names)}"]
 
 
 def _unknown_settings(workspace: Workspace, judged: Judged) -> list[str]:
@@ -430,12 +426,16 @@ def _unknown_settings(workspace: Workspace, judged: Judged) -> list[str]:
     if not judged.settings or judged.others.unchecked:
         return []
     settings = ", ".join(named(path, workspace.root) for path in judged.settings)
-    older = _possibly_older(judged.limits, judged.others)
-    if older:
-        return [f"Whether {settings} brought the errors in {_names(older, workspace)} is not known."]
-    if judged.others.verdicts:
-        return []
-    return [f"What {settings} changes for other files is not known: none was checked before."]
+    places = [
+        f"{named(path, workspace.root)}:{one.range.start.line + 1}"
+        for path in _possibly_older(judged.limits, judged.others)
+        for one in judged.others.changes[path].undated(judged.limits.severities)
+    ]
+    if places:
+        places[MAX_NAMED:] = [f"{len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
+        return [f"Whether {settings} brought these errors is not known: {', '.join(places)}."]
+    unknown = f"What {settings} changes for other files is not known: none was checked before."
+    return [] if judged.others.verdicts else [unknown]
 
 
 def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:

@@ -252,6 +252,25 @@ def test_a_server_may_need_some_versions_of_a_package(
     assert bool(found([spec("s", rule)], {"/w/m": "", **package}, "/w/src/f.x")) is fits
 
 
+@pytest.mark.proves("REG-3")
+@pytest.mark.parametrize(
+    ("asked", "installed", "fits"),
+    [
+        ("^7.0.2", None, True), ("7", None, True), (">= 7.1", None, True), ("~6.0.1", None, False),
+        ("next", None, False), ("^7.0.2", "5.9.3", False), ("^5.9.3", "7.0.2", True),
+    ],
+)  # fmt: skip
+def test_before_a_package_is_installed_the_manifest_says_which_version(
+    asked: str, installed: str | None, fits: bool
+) -> None:
+    """Else the server that is advised would be the wrong one after `npm install`."""
+    rule = RootRule(("m",), requires=NpmRequirement("ts", 7))
+    files = {"/w/m": "", "/w/package.json": f'{{"devDependencies": {{"ts": "{asked}"}}}}', "/w/src/package.json": "{}"}
+    if installed:
+        files["/w/node_modules/ts/package.json"] = f'{{"version": "{installed}"}}'
+    assert bool(found([spec("s", rule)], files, "/w/src/f.x")) is fits
+
+
 @pytest.mark.parametrize("manifest", ["[]", "{", '{"version": 7}', "null", "[" * 100_000])
 def test_a_broken_manifest_is_no_version(manifest: str) -> None:
     rule = RootRule(("m",), requires=NpmRequirement("ts", 7))

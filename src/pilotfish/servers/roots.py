@@ -20,6 +20,9 @@ from pilotfish.servers.matching import fits
 from pilotfish.servers.spec import Grouping, NpmRequirement, RootRule, RootStrategy
 from pilotfish.servers.tree import ProjectTree
 
+NPM_SECTIONS = ("devDependencies", "dependencies", "peerDependencies")
+"""Of a manifest: what a project asks for."""
+
 GLOB_CHARACTERS = frozenset("*?[{")
 
 
@@ -134,18 +137,23 @@ def fits_npm(requirement: NpmRequirement | None, search: Search) -> bool:
 
 
 def _npm_major(package: str, search: Search) -> int | None:
-    """The major version of the package that the project has installed, nearest first."""
+    """The major version of the package that the project has installed, else of what it asks for; nearest first."""
     name = f"node_modules/{package}/package.json"
     for folder in search.folders:
         if search.has(folder, (name,)):
-            return _major(search.text(os.path.join(folder, name)) or "")
+            return _major(member(json_value(search.text(os.path.join(folder, name)) or ""), "version"))
+    for folder in search.folders:
+        if search.has(folder, (f"package.json#{package}",)):
+            manifest = json_value(search.text(os.path.join(folder, "package.json")) or "")
+            asked = (member(manifest, section, package) for section in NPM_SECTIONS)
+            return next((major for one in asked if (major := _major(one)) is not None), None)
     return None
 
 
-def _major(manifest: str) -> int | None:
-    version = member(json_value(manifest), "version")
-    found = re.match(r"\d{1,6}(?=\.)", version) if isinstance(version, str) else None
-    return int(found.group()) if found else None
+def _major(version: object) -> int | None:
+    """Of a version, or of a range of versions that begins with one."""
+    found = re.match(r"[~^>=v\s]{0,9}(\d{1,6})(?=\.|\s*$)", version) if isinstance(version, str) else None
+    return int(found[1]) if found else None
 
 
 # --- Manifests that join packages into one root ----------------------------------------------------------------------

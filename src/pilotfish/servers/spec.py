@@ -240,7 +240,9 @@ class Relay(CatalogueTable, frozen=True):
 
 
 class NpmRequirement(CatalogueTable, frozen=True):
-    """Major versions of a package in `node_modules` that it fits. One without the package fits `below` alone."""
+    """Major versions of a package that it fits: of the installed one, else of the one that `package.json` asks for. A
+    project without either fits `below` alone.
+    """
 
     package: Word = field(name="npm")
     minimum: Positive | None = None

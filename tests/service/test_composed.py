@@ -1,16 +1,17 @@
 """Questions that take several requests, and edits by name. A real server."""
 
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pilotfish.api.answers import Answer, Changes, Exploration, Impact, State
+from pilotfish.api.answers import Answer, Changes, Exploration, Impact, State, Symbol
 from pilotfish.api.questions import Operation, Question
-from pilotfish.errors import Code
+from pilotfish.errors import Code, Unavailable
 from pilotfish.operations.render import text_of
+from pilotfish.service.questions.subject import SubjectFinder
 from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server("basedpyright"), pytest.mark.proves("OPS-10")]
@@ -113,6 +114,23 @@ async def test_the_impact_of_a_change_is_who_uses_it_and_what_is_broken(project:
     assert "money.py:7:5  function total: used 4 times in 2 files\n" in text_of(answer)
     one = await project.data(Operation.IMPACT, symbol="Bill.due")
     assert [(used.symbol.name, used.total) for used in one.changed] == [("due", 1)]
+
+
+async def test_a_file_whose_server_does_not_answer_is_not_said_to_have_changed_outside_of_symbols(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.git("init", "-q", ".")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a")
+    project.real.write("money.py", MONEY.replace("def total(count: int)", "def total(count: str)"))
+
+    async def busy(*_: object) -> Sequence[Symbol]:
+        raise Unavailable(Code.REQUEST_TIMEOUT, "it is busy.")
+
+    monkeypatch.setattr(SubjectFinder, "outline", busy)
+    answer = await project.ask(Operation.IMPACT)
+    assert answer.meta.reason == "which symbols changed in money.py is not known: it is busy"
+    assert "outside of symbols" not in text_of(answer)
 
 
 async def test_the_errors_of_the_last_commit_are_not_the_changes(project: Project) -> None:

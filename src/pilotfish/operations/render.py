@@ -287,7 +287,7 @@ def _impact(found: Impact) -> _Page:
     what = "Errors in these files (possibly older)" if found.possibly_older else "Broken now"
     broken = f"{what}, of {counted(found.checked, 'file')} checked:" if errors else None
     new = "new errors" if found.older else "errors"
-    clean = f"No {new} in the {counted(found.checked, 'file')} that were checked."
+    clean = f"No {new} in the {counted(found.checked, 'file that was', 'files that were')} checked."
     head = [broken, *errors] if broken else [clean if found.checked else "No changed file has a server that checks it."]
     if found.older:
         head += [f"And {counted(found.older, 'older error')}."]

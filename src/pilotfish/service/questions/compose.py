@@ -34,6 +34,7 @@ from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.paths import shown_path
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.ask import QuestionRunner
+from pilotfish.service.questions.completeness import listed
 from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
 from pilotfish.service.whole_project import certain
 from pilotfish.service.workspace import Workspace
@@ -157,15 +158,25 @@ class QuestionComposer:
             return replace(found, named=True)
         edited = await anyio.to_thread.run_sync(_edited, made.workspace)
         declared, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
+        unknown = dict[str, list[AbsPath]]()
         for path, before in edited.items():
-            found, gone = await self._changed_symbols(path, before, made)
+            try:
+                found, gone = await self._changed_symbols(path, before, made)
+            except Failure as failure:
+                unknown.setdefault(failure.message, []).append(path)
+                found, gone = [], set[str]()
             removed |= gone
             declared += found
             if not found:
                 unlisted[path] = None
         if len(declared) > MAX_CHANGED_SYMBOLS:
             made.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
+        root = made.workspace.root
+        for why, paths in unknown.items():
+            made.caveats[f"which symbols changed in {listed(paths, root)} is not known: {why.rstrip('.')}"] = None
         found = await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made)
+        hidden = {shown_path(path, root) for paths in unknown.values() for path in paths}
+        found = replace(found, files=tuple(path for path in found.files if path not in hidden))
         return await self._introduced(found, edited, made) if found.broken else found
 
     async def _introduced(self, found: Impact, before: Mapping[AbsPath, str], made: _Composition) -> Impact:
@@ -195,12 +206,19 @@ class QuestionComposer:
     async def _changed_symbols(
         self, path: AbsPath, before: str, made: _Composition
     ) -> tuple[list[DeclaredSymbol], set[str]]:
-        """The symbols of a file that hold changed lines, and the names that it defines no more."""
+        """The symbols of a file that hold changed lines, and the names that it defines no more.
+
+        Raises a `Failure` where a server would know.
+        """
         try:
             text = await self._questions.text(path)
             outline = await self._questions.subjects.outline(path, made.visit)
-        except Failure:
-            return [], set()
+        except Failure as failure:
+            missing = made.workspace.servers_for(path).expected
+            is_no_code = failure.code is Code.UNSUPPORTED or (missing is not None and not missing.spec.serves_code)
+            if isinstance(failure, Refused) or is_no_code:
+                return [], set()
+            raise
         chosen = innermost(outline, changed_lines(before, text.string))
         gone = await anyio.to_thread.run_sync(names_gone, path, before, text.string)
         return [DeclaredSymbol(path, text, symbol) for symbol in chosen], set(gone)

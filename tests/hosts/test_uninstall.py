@@ -1,7 +1,9 @@
 """`pilotfish uninstall`: every file of every host is as it was before, and nothing of ours is left."""
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +85,29 @@ def test_what_is_left_is_named_as_it_was_installed(
     monkeypatch.setattr("sys.prefix", str(user.home / prefix))
     assert run(["uninstall", "--yes"]) == 0
     assert f"the program itself: {last.format(home=user.home)}\n" in capsys.readouterr().out
+
+
+@pytest.mark.proves("PLAT-1")
+def test_what_windows_does_not_delete_of_a_program_that_runs_is_named_last(
+    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the path of the program is written otherwise than ours."""
+    program = user.state / "program"
+    (program / "Scripts").mkdir(parents=True)
+    (program / "Scripts" / "python.exe").touch()
+    unlink = os.unlink
+
+    def delete(path: str, **more: Any) -> None:
+        if path.endswith("python.exe"):
+            raise PermissionError
+        unlink(path, **more)
+
+    monkeypatch.setattr(os, "unlink", delete)
+    monkeypatch.setattr("sys.prefix", f"{user.state}/./program")
+    assert run(["uninstall", "--yes"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert said.out.endswith(f"the program itself: delete the file pilotfish.pyz, and the folder {program}\n")
 
 
 def test_a_file_that_cannot_be_restored_keeps_the_copy_of_what_it_was(

@@ -32,8 +32,15 @@ def main(dist: str) -> None:
         held("pip install pilotfish", said(program, "--version", home=home))
         archive = os.path.join(dist, "pilotfish.pyz")
         held("the one file", said(sys.executable, archive, "--version", home=home))
-        unpacked = os.path.join(home, "AppData", "Local", "pilotfish", "program", "Scripts", "pilotfish.cmd")
+        place = os.path.join(home, "AppData", "Local", "pilotfish", "program")
+        unpacked = os.path.join(place, "Scripts", "pilotfish.cmd")
         held("the program that it unpacked", said(unpacked, "--version", home=home))
+        gone = said(unpacked, "uninstall", "--yes", home=home)
+        # What runs is not deleted there.
+        assert gone.count("could not be removed") == 0, gone
+        assert gone.rstrip().endswith("delete the file pilotfish.pyz, and the folder " + place.replace("\\", "/")), gone
+        assert os.listdir(os.path.dirname(place)) == [os.path.basename(place)], gone
+        print("held: what is left of it is named", flush=True)
 
 
 if __name__ == "__main__":

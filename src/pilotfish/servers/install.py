@@ -248,7 +248,7 @@ def extra_command(extra: str) -> str:
     origin = msgspec.json.decode(said, type=_Origin) if said else _Origin()
     source = path_of(origin.url) if origin.url.startswith("file:") else None
     flag = "-e " if origin.dir_info.get("editable") else ""
-    program = own_installer(sys.prefix)
+    program = own_installer(os.path.normpath(sys.prefix))
     # Those that install programs replace what is there: without `all` its other parts would go.
     extras = extra if program.endswith("pip install") else f"all,{extra}"
     wanted = f"{source or 'pilotfish'}[{extras}]"

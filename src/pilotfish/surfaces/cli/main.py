@@ -199,7 +199,7 @@ def _module(verb: Verb, name: str) -> ModuleType:
             raise
         from pilotfish.servers.install import own_installer
 
-        tip = f"To get it, in your clone of Pilotfish: {own_installer(sys.prefix)} '.[all]'"
+        tip = f"To get it, in your clone of Pilotfish: {own_installer(os.path.normpath(sys.prefix))} '.[all]'"
         raise click.UsageError(f"{name} is not part of this installation. {tip}") from None
 
 

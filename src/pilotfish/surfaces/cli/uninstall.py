@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from pilotfish.paths import BIN
+from pilotfish.paths import BIN, is_inside
 from pilotfish.surfaces.cli.setup import HostPlan, SetupRun, file_lines, where_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def uninstall(context: click.Context, servers: tuple[str, ...], *, yes: bool, dr
         click.echo("These files are still wired, so the copies of what they were stay: try again.", err=True)
         context.exit(1)
     _delete(own_paths(places, keep_config=keep_config), places)  # the daemon has closed its files meanwhile
-    click.echo(_farewell(sys.prefix, places))
+    click.echo(_farewell(os.path.normpath(sys.prefix), places))
 
 
 def planned(places: Places, *, keep_config: bool) -> Removal:
@@ -174,7 +174,8 @@ def _delete(paths: tuple[str, ...], places: Places) -> None:
 
 
 def _failed(_function: object, path: str, _error: object) -> None:
-    if os.path.lexists(path):
+    """Windows deletes nothing of a program that runs, as we do here: what is left of us is named last."""
+    if os.path.lexists(path) and not is_inside(path, os.path.normpath(sys.prefix)):
         click.echo(f"{path} could not be removed.", err=True)
 
 
@@ -183,6 +184,7 @@ def _farewell(prefix: str, places: Places, environment: Mapping[str, str] = os.e
     if prefix == os.path.join(places.state, "program"):
         npm = "npm_config_user_agent" in environment or "npm_execpath" in environment
         last = "npm uninstall --global pilotfish" if npm else "delete the file pilotfish.pyz"
+        last += f", and the folder {prefix}" if os.path.lexists(prefix) else ""
     elif "/uv/tools/" in prefix:
         last = "uv tool uninstall pilotfish"
     elif "/pipx/venvs/" in prefix:

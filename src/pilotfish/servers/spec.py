@@ -240,9 +240,7 @@ class Relay(CatalogueTable, frozen=True):
 
 
 class NpmRequirement(CatalogueTable, frozen=True):
-    """Major versions of a package that it fits: of the installed one, else of the one that `package.json` asks for. A
-    project without either fits `below` alone.
-    """
+    """Major versions of a package, installed or else asked for, that it fits. One without it fits `below` alone."""
 
     package: Word = field(name="npm")
     minimum: Positive | None = None

@@ -1,7 +1,7 @@
 """The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts|--ray|…] [FILE…]`.
 
 `--hosts` installs every coding agent of `hosts.json` and runs the end-to-end tests of all of them, and nothing else.
-`--portable` runs tests with the code paths of other systems (`tests/support/portable.py`), and nothing else.
+`--portable` runs all tests with the code paths of other systems (`tests/support/portable.py`), and nothing else.
 `--ray` installs Ray and runs the tests that need it, and nothing else.
 `--servers [NAME…]` installs language servers, proves them (`tests/prove.py`), and writes down what was shown.
 
@@ -44,19 +44,12 @@ QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 """The core and the middle of the program, where most changes are, in virtual time and without real servers."""
 QUICK_LACKS = ("slow", "leak", "server", "host")
 """Marks of tests that need time, or programs that only the whole gate installs."""
-PORTABLE_FOLDERS = (
-    "cli", "client", "config", "daemon", "doctor", "faults", "feedback", "http", "install", "leaks", "library", "lsp",
-    "mcp_server", "operations", "panel", "policy", "pool", "protocol", "servers", "service", "status", "system",
-    "watching",
-)  # fmt: skip
-PORTABLE = [f"tests/{name}" for name in PORTABLE_FOLDERS]
-"""What starts processes, watches files or writes them, where the systems differ, and what stands on that."""
 LAST_FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 MAX_UNSTEADY = 3
 PARTS = {
     "quick": "the inner loop: less than a minute, without what is slow",
     "hosts": "install every coding agent that we plug into, and run the end-to-end tests of all of them",
-    "portable": "run the tests of the system and of what stands on it with the code paths of macOS",
+    "portable": "run all tests with the code paths of macOS",
     "ray": "install Ray, and run the tests of `pilotfish batch` on a cluster of this machine",
     "servers": "install language servers, prove each of them, and write down what was shown",
 }
@@ -84,7 +77,7 @@ def main() -> int:
         results = {name: step(name, argv) for name, argv in proofs(files).items()}
         return 0 if all(results.values()) else 1
     if given.part == "portable":
-        return 0 if step("portable", ["pytest", "-q", "-n", "2", "--portable", *(files or PORTABLE)]) else 1
+        return 0 if step("portable", ["pytest", "-q", "-n", "2", "--portable", *files]) else 1
     if goal == "ray":
         return 0 if step("ray", ["pytest", "--ray", "-m", "ray", "--durations=0", *(files or ["tests/batch"])]) else 1
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}

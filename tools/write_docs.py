@@ -569,6 +569,16 @@ def channels() -> str:
     return "| channel | in one line | Linux | macOS | Windows |\n|---|---|---|---|---|\n" + "\n".join(rows)
 
 
+def sizes() -> str:
+    """How large what is published is."""
+    listed: dict[str, int] = tomllib.loads((TOP / "packaging" / "channels.toml").read_text())["sizes"]
+    rows = [
+        f"| `{pattern}` | {f'{size / 1e6:.3g} MB' if size > 1e6 else f'{size / 1e3:.2g} kB'} |"
+        for pattern, size in listed.items()
+    ]
+    return "| file | size |\n|---|---|\n" + "\n".join(rows)
+
+
 def tests() -> str:
     """The index of the test support, without its heading."""
     return (TOP / "tests" / "support" / "README.md").read_text().partition("\n")[2]
@@ -677,6 +687,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "servers": servers,
     "lifecycle": lifecycle,
     "channels": channels,
+    "sizes": sizes,
     "tests": tests,
 }
 

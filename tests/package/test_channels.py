@@ -156,14 +156,32 @@ def test_hashes_and_provenance_are_of_all_that_was_built(dist: Path) -> None:
     assert {one["name"].partition("-")[0] for one in others} >= {"anyio", "click", "msgspec", "pip", "psutil"}
 
 
+def test_the_sizes_that_are_written_are_those_of_what_is_built(dist: Path) -> None:
+    """The archives for all systems are not built here, but there is a line for each."""
+    written = tomllib.loads((REPOSITORY / "packaging" / "channels.toml").read_text())["sizes"]
+    built = {pattern: max(dist.glob(pattern), key=os.path.getsize, default=None) for pattern in written}
+    assert None not in built.values()
+    of_all_systems = {"pilotfish.pyz", "pilotfish.exe", "pilotfish-[0-9]*.tgz"}
+    sizes = {pattern: path.stat().st_size for pattern, path in built.items() if path and pattern not in of_all_systems}
+    assert {pattern: size / written[pattern] for pattern, size in sizes.items()} == {
+        pattern: pytest.approx(1, abs=0.25) for pattern in sizes
+    }
+    published = [path for path in dist.iterdir() if path.suffix in {".whl", ".gz", ".pyz", ".exe", ".tgz", ".zip"}]
+    assert not [path for path in published if not any(path.match(pattern) for pattern in written)]
+
+
 def test_what_is_said_of_every_channel_was_shown() -> None:
     """`run` only of what a test of this folder runs, and a recipe only where there is one."""
     channels = tomllib.loads((REPOSITORY / "packaging" / "channels.toml").read_text())
     rows = {one["name"]: one["shown"] for one in channels["channel"]}
     assert {name for name, shown in rows.items() if "run" in shown} == {"pip", "one file", "npm"}
     assert not {word for _, *elsewhere in rows.values() for word in elsewhere} & {"run", "once"}
+    shown_by_wine = (REPOSITORY / "tests/package/channels_on_windows.py").read_text()
+    assert {name for name, shown in rows.items() if "wine" in shown} == {"pip", "one file"}
+    assert 'held("pip install pilotfish"' in shown_by_wine
+    assert 'held("the one file"' in shown_by_wine
     recipes = {name.lower().split()[0] for name, shown in rows.items() if "recipe" in shown}
-    others = {"docker", "claude", "codex", "gemini"}
+    others = {"docker", "claude", "codex"}
     assert recipes == {target.partition("/")[0] for target in RECIPES.values()} | others
     guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text()
     explained = set(re.findall(r"^`(\w+)`: ", guide, re.MULTILINE))

@@ -117,6 +117,23 @@ async def test_an_edit_does_not_wait_for_a_server_that_will_not_be_back_in_time(
         assert is_told(await reach(ground, "call"))
 
 
+async def test_settings_that_are_changed_before_an_earlier_change_of_others_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was is known from before both."""
+    extending = '{"extends": "./base.json"}\n'
+    files = {**PYTHON, "pyrightconfig.json": extending, "base.json": LOOSE}
+    seconds = [45.0, 0.0]
+    monkeypatch.setattr(CheckRunner, "seconds_of_starting", lambda *_: seconds.pop(0) if seconds else 0.0)
+    async with project(tmp_path, "basedpyright", files, "user.py") as ground:
+        ground.write("base.json", STRICT)
+        touch = Touch(("base.json",), "edit", before={"base.json": LOOSE})
+        assert (await ground.service.touched(touch, ground.client)).text == "", "it is owed"
+        ground.write("pyrightconfig.json", f"{extending}\n")
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": extending})
+        assert is_told((await ground.service.touched(touch, ground.client)).text)
+
+
 async def test_a_verdict_that_may_have_been_reached_with_new_settings_is_no_state_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,7 +83,9 @@ class ChangedSettings:
                 text = known if known is not None else await text_before(self._states, workspace, path, "")
                 text = text or (REWRITTEN if path in rewritten else None)
                 found |= {path: text} if text else {}
-        return found
+        # What was changed earlier and is not judged yet lies between these and what files were before, too.
+        earlier = {path: text for path, text in said.items() if found and text and self.configures(path)}
+        return earlier | found
 
     def _configured_by(self, path: AbsPath) -> frozenset[tuple[str, AbsPath]]:
         """The servers, each with its root."""

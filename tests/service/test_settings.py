@@ -123,8 +123,12 @@ async def test_settings_that_are_changed_before_an_earlier_change_of_others_is_j
     """What it was is known from before both."""
     extending = '{"extends": "./base.json"}\n'
     files = {**PYTHON, "pyrightconfig.json": extending, "base.json": LOOSE}
-    seconds = [45.0, 0.0]
-    monkeypatch.setattr(CheckRunner, "seconds_of_starting", lambda *_: seconds.pop(0) if seconds else 0.0)
+    left = [45.0]
+
+    def seconds(_runner: CheckRunner, _workspace: Workspace, _paths: Iterable[AbsPath]) -> float:
+        return left.pop() if left else 0.0
+
+    monkeypatch.setattr(CheckRunner, "seconds_of_starting", seconds)
     async with project(tmp_path, "basedpyright", files, "user.py") as ground:
         ground.write("base.json", STRICT)
         touch = Touch(("base.json",), "edit", before={"base.json": LOOSE})

@@ -135,6 +135,14 @@ def test_a_configuration_file_in_a_folder_below_counts_when_it_is_told_of(projec
     assert other.holds(), "a manifest"
 
 
+def test_what_a_server_writes_itself_does_not_configure_it(project: Path) -> None:
+    known = evidence(project, load()["ruby-lsp"].inputs)
+    known.note(AbsPath(str(project / ".ruby-lsp" / "Gemfile")))
+    assert known.holds()
+    known.note(AbsPath(str(project / "engine" / "Gemfile")))
+    assert not known.holds()
+
+
 def test_files_that_extend_each_other_are_read_once(tmp_path: Path) -> None:
     write(tmp_path / "tsconfig.json", '{"extends": "./other"}')
     write(tmp_path / "other.json", '{"extends": "./tsconfig.json"}')

@@ -81,6 +81,7 @@ class InputEvidence:
         self._names = frozenset(name for name in inputs.steering if "#" not in name)
         self._reloads = frozenset(inputs.reloads)
         self._root = root
+        self._written = tuple(f"{root}/{name}/" for name in inputs.written)
         self._libraries = _read_of_packages(inputs, sources)
         self._late_outside = inputs.late_libraries
         self._by_time = tuple(sources) if inputs.by_time else ()
@@ -161,7 +162,7 @@ class InputEvidence:
         So does a source of an installed package or of another library that the server takes in late, one that it may
         not see by itself, and what `presence`, `arrivals` and `emptied` say.
         """
-        if path in self._seen:
+        if path in self._seen or path.startswith(self._written):
             return
         is_late = path.endswith(self._libraries) and self._is_library(path)
         if is_late and (folder := package_folder(path)) is not None:

@@ -375,6 +375,8 @@ class Inputs(CatalogueTable, frozen=True):
     """Files that configure it in each folder above its root, too."""
     home: Words = ()
     """Files that configure it below the user's home."""
+    written: Words = ()
+    """Folders in its root that it fills itself: no file there configures it."""
 
 
 class DerivedWatch(CatalogueTable, frozen=True):
@@ -452,8 +454,7 @@ class ServerSpec(CatalogueTable, frozen=True):
     local_schemas: LocalSchemas | None = None
     connects: bool = False
     """It connects to a database that files of the project name: not before the user has configured it (T52)."""
-    announcements: Words = ()
-    """Notifications without parameters, sent after `initialized`."""
+    announcements: Words = ()  # notifications without parameters, sent after `initialized`
     shown: Shown | None = None
     freshness: Freshness = Freshness()
     scope: ProjectScope = ProjectScope()
@@ -474,8 +475,7 @@ class ServerSpec(CatalogueTable, frozen=True):
     lacks: Words = ()
     """Methods that this server does not offer in any version: known before it is started."""
     install: Mapping[Manager, Words] = {}
-    needs: Words = ()
-    """Programs that it needs beside itself, in words for people."""
+    needs: Words = ()  # programs that it needs beside itself, in words for people
     helpers: TextMap = {}
     """Those of them that `pilotfish install` can install, and the package of each on PyPI."""
     modules: Words = ()

@@ -9,6 +9,8 @@ import pytest
 
 from hosts.test_setup import EXISTING, SCOPES
 from pilotfish.hosts.registry import load_hosts
+from pilotfish.hosts.shared import changes
+from pilotfish.hosts.shared.changes import Receipts
 from pilotfish.surfaces.cli.main import run
 from pilotfish.surfaces.cli.uninstall import OWN
 from support.daemon.homes import no_daemon_left
@@ -110,17 +112,71 @@ def test_what_windows_does_not_delete_of_a_program_that_runs_is_named_last(
     assert said.out.endswith(f"the program itself: delete the file pilotfish.pyz, and the folder {program}\n")
 
 
-def test_a_file_that_cannot_be_restored_keeps_the_copy_of_what_it_was(
+@pytest.mark.parametrize(("scope", "name"), [("global", "settings.json"), ("project", "settings.local.json")])
+def test_one_file_that_cannot_be_restored_keeps_nothing_but_the_copy_of_what_it_was(
+    user: User, capsys: pytest.CaptureFixture[str], scope: str, name: str
+) -> None:
+    """Also the other files of its host become what they were. A home is a project too: the file is named once."""
+    user.give({".gemini/settings.json": '{"theme": "x"}', f".claude/{name}": '{"model": "x"}'})
+    before = user.files()
+    for host in ("gemini", "claude-code"):
+        assert run(["setup", host, f"--{scope}"]) == 0
+    (user.state / "servers").mkdir()
+    (user.state / "servers" / "server").touch()
+    folder = user.home if scope == "global" else user.project
+    settings = folder / ".claude" / name
+    settings.write_text("{,}")
+    capsys.readouterr()
+    assert run(["uninstall", "--yes"]) == 1
+    said = capsys.readouterr()
+    (copy,) = (user.state / "setup").glob("*.backup")
+    assert copy.read_text() == '{"model": "x"}'
+    assert {path.name for path in user.state.rglob("*")} == {"setup", copy.name, f"{copy.stem}.json"}
+    assert f"{settings}: not JSON: " in said.err
+    assert said.err.endswith(f"by hand what names pilotfish.\nWhat was in it before setup is in {copy}\n")
+    assert (said.out + said.err).count(str(settings)) == 1
+    assert f"{user.state}/setup (" not in said.out
+    assert "no host of this version" not in said.err
+    assert run(["uninstall", "--yes"]) == 1
+    again = capsys.readouterr()
+    assert (again.out, again.err) == ("No daemon is running.\n", said.err)
+    settings.write_text('{"model": "x"}')
+    assert user.files() == before
+    assert run(["uninstall", "--yes"]) == 0
+    assert not user.state.exists()
+
+
+def test_a_file_that_cannot_be_written_or_that_no_host_knows_keeps_its_copy(
+    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    user.give({".gemini/settings.json": "{}", "of-another-version": "before"})
+    assert run(["setup", "gemini"]) == 0
+    Receipts(str(user.state / "setup")).keep(str(user.home / "of-another-version"), b"before", b"wired")
+    (user.state / "servers").mkdir()
+    monkeypatch.setattr(changes, "replace_file", fail)
+    assert run(["uninstall", "--yes"]) == 1
+    said = capsys.readouterr().err
+    assert f"{user.home}/.gemini/settings.json cannot be written: Permission denied." in said
+    assert f"{user.home}/of-another-version: setup has changed it, and no host of this version knows it." in said
+    assert {path.read_text() for path in user.state.rglob("*.backup")} == {"{}", "before"}
+    assert not (user.state / "servers").exists()
+
+
+def test_a_malformed_file_that_setup_has_never_written_is_no_reason_to_fail(
     user: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = user.home / ".claude" / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text('{"model": "x"}')
+    user.give({".gemini/settings.json": "{,}"})
+    before = user.files()
     assert run(["setup", "claude-code"]) == 0
-    settings.write_text("{ not json")
-    assert run(["uninstall", "--yes"]) == 1
-    assert "Claude Code: " in capsys.readouterr().err
-    assert [path.read_text() for path in (user.state / "setup").glob("*.backup")] == ['{"model": "x"}']
+    assert run(["uninstall", "--yes"]) == 0
+    assert capsys.readouterr().err == ""
+    assert user.files() == before
+    (user.home / ".gemini" / "settings.json").write_text('{"command": "pilotfish",,}')
+    assert run(["uninstall", "--dry-run"]) == 0
+    assert f"{user.home}/.gemini/settings.json: not JSON" in capsys.readouterr().err
 
 
 def test_what_is_not_ours_stays(user: User) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pilotfish.hosts.shared.changes import HostFileChange, Receipts
-    from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Way, Where
+    from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Way, Where, WiredFile
 
 
 class SetupCommand(click.Command):
@@ -208,11 +208,10 @@ class SetupRun(Struct, frozen=True):
             why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
             raise Refused(Code.INVALID_INPUT, why, hint="Leave out --by lsp.")
         way = self.way if self.way in host.ways else host.ways[0]
-        ways = dict.fromkeys((way, *host.ways))
-        files = {file.path: file for each in reversed(ways) for file in host.files(replace(self.where, way=each))}
-        advice = advice_files(host, self.where)
+        files = self.wired_files(host)
         if self.remove:
-            return HostPlan(host, tuple(plan_removal(file, self.receipts) for file in (*files.values(), *advice)))
+            return HostPlan(host, tuple(plan_removal(file, self.receipts) for file in files.values()))
+        advice = advice_files(host, self.where)
         chosen = host.files(replace(self.where, way=way))
         chosen = chosen if self.has_feedback else tools_only(host, chosen)
         if not chosen:
@@ -223,6 +222,14 @@ class SetupRun(Struct, frozen=True):
         others = files.keys() - {file.path for file in chosen}
         changes += [plan_removal(files[path], self.receipts) for path in sorted(others)]
         return HostPlan(host, tuple(change for change in changes if change is not None))
+
+    def wired_files(self, host: HostSpec) -> dict[str, WiredFile]:
+        """By their paths: what any way of the host has wired, and when all of it goes, also the advice."""
+        from pilotfish.hosts.shared.hook_settings import advice_files
+
+        ways = dict.fromkeys((*([self.way] if self.way in host.ways else []), *host.ways))
+        files = [file for each in reversed(ways) for file in host.files(replace(self.where, way=each))]
+        return {file.path: file for file in (*files, *(advice_files(host, self.where) if self.remove else ()))}
 
     def _write(self, plan: HostPlan) -> None:
         from pilotfish.hosts.shared.changes import carry_out

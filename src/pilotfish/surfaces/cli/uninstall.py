@@ -1,8 +1,8 @@
 """`pilotfish uninstall`: take back all that Pilotfish has put on this machine, and show it first.
 
-In this order, so that what fails can be tried again: the daemon ends, hosts' files become what they were, and only when
-all of them are does the state go, which holds the copies that they are restored from. In the folder of the state only
-what we put there is deleted: `PILOTFISH_HOME` may name a folder with other things in it.
+In this order, so that what fails can be tried again: the daemon ends, hosts' files become what they were, each for
+itself, and then the state goes, but for the copies of those files that could not be restored. In the folder of the
+state only what we put there is deleted: `PILOTFISH_HOME` may name a folder with other things in it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from pilotfish.errors import Failure
 from pilotfish.paths import BIN, is_inside
 from pilotfish.surfaces.cli.setup import HostPlan, SetupRun, file_lines, where_of
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pilotfish.config.places import Places
     from pilotfish.hosts.shared.changes import Receipts
+    from pilotfish.hosts.shared.host_spec import WiredFile
 
 OWN = (
     "journal", "logs", "program", "pythons", "run", "servers", "setup", "shown", "store.sqlite", "store.sqlite-shm",
@@ -37,15 +39,16 @@ MIB = 1024 * 1024
 class Removal(Struct, frozen=True):
     """All that goes."""
 
-    hosts: tuple[tuple[SetupRun, HostPlan], ...]
+    plans: tuple[HostPlan, ...]
+    """Of one file each: one that cannot be restored keeps no other from it."""
     paths: tuple[str, ...]
     """Files and folders of ours."""
-    left: tuple[str, ...]
-    """Files that setup changed, and that no host of this version knows."""
+    stuck: dict[str, str]
+    """Files that cannot be restored, by their real paths, and why."""
 
     @property
     def is_empty(self) -> bool:
-        return not self.paths and not any(plan.needed for _, plan in self.hosts)
+        return not (self.paths or self.plans or self.stuck)
 
 
 @click.command()
@@ -61,51 +64,95 @@ def uninstall(context: click.Context, servers: tuple[str, ...], *, yes: bool, dr
     and the configuration go. What goes is shown first.
     """
     from pilotfish.config.places import user_places
+    from pilotfish.hosts.shared.changes import Receipts
     from pilotfish.surfaces.cli.daemon import stop_daemon
 
     if servers:
         one = f"pilotfish install --remove {' '.join(servers)}"
         raise click.UsageError(f"This removes all of Pilotfish. To remove one server: {one}", context)
     places = user_places(os.environ)
-    removal = planned(places, keep_config=keep_config)
+    receipts = Receipts(os.path.join(places.state, "setup"))
+    removal = planned(places, receipts, keep_config=keep_config)
     for line in dict.fromkeys(_shown(removal)):
         click.echo(line)
+    if dry_run or not yes:
+        _say_stuck(removal.stuck, receipts)
     if dry_run or removal.is_empty:
         context.exit(0)
     if not yes and not _may_remove():
         context.exit(1)
     click.echo(stop_daemon())
-    # Planned anew one after the other: hosts share files, and a home may be a project too.
-    done = [run.try_write(run.try_plan(plan.host)) for run, plan in removal.hosts]
-    failures = [plan for plan in done if plan.failure is not None]
-    for failed in failures:
-        click.echo(f"{failed.host.title}: {failed.failure}", err=True)
-    if failures or removal.left:
-        click.echo("These files are still wired, so the copies of what they were stay: try again.", err=True)
+    stuck = _restore(removal, receipts)
+    # The daemon has closed its files meanwhile.
+    _delete(own_paths(places, keep_config=keep_config, keep_setup=bool(stuck)), places)
+    if stuck:
+        _say_stuck(stuck, receipts)
         context.exit(1)
-    _delete(own_paths(places, keep_config=keep_config), places)  # the daemon has closed its files meanwhile
     click.echo(_farewell(os.path.normpath(sys.prefix), places))
 
 
-def planned(places: Places, *, keep_config: bool) -> Removal:
+def planned(places: Places, receipts: Receipts, *, keep_config: bool) -> Removal:
     """Reads files, and changes nothing."""
     from pilotfish.hosts.registry import load_hosts
-    from pilotfish.hosts.shared.changes import Receipts
+    from pilotfish.hosts.shared.changes import plan_removal
+    from pilotfish.system.real_path import real_path
 
-    receipts = Receipts(os.path.join(places.state, "setup"))
     wheres = [where_of("global", None), *(where_of("project", root) for root in _roots(receipts))]
     runs = [SetupRun(where, receipts, None, dry_run=False, remove=True) for where in wheres]
-    hosts = [(run, run.try_plan(host)) for run in runs for host in load_hosts().values() if run.concerns(host)]
-    known = {change.now.target for _, plan in hosts for change in plan.changes}
-    return Removal(
-        tuple((run, plan) for run, plan in hosts if plan.needed or plan.failure),
-        own_paths(places, keep_config=keep_config),
-        tuple(file for file in receipts.files() if file not in known and os.path.exists(file)),
-    )
+    hosts = [(run, host) for run in runs for host in load_hosts().values() if run.concerns(host)]
+    wired = [(host, file) for run, host in hosts for file in run.wired_files(host).values()]
+    known = {real_path(file.path) for _, file in wired}
+    plans: list[HostPlan] = []
+    left = [file for file in receipts.files() if file not in known and os.path.exists(file)]
+    stuck = {file: f"{file}: setup has changed it, and no host of this version knows it" for file in left}
+    for host, file in wired:
+        try:
+            plans.append(HostPlan(host, (plan_removal(file, receipts),)))
+        except Failure as failure:
+            if _may_be_ours(file, receipts):
+                stuck[real_path(file.path)] = failure.message
+    paths = own_paths(places, keep_config=keep_config, keep_setup=bool(stuck))
+    return Removal(tuple(plan for plan in plans if plan.needed), paths, stuck)
 
 
-def own_paths(places: Places, *, keep_config: bool) -> tuple[str, ...]:
-    kept = ("trust", "shown") if keep_config else ()
+def _may_be_ours(file: WiredFile, receipts: Receipts) -> bool:
+    """Of a file that cannot be parsed; one that setup has never written is no reason to fail."""
+    from pilotfish.hosts.edits.edit import MARK
+    from pilotfish.hosts.shared.changes import read_host_file
+    from pilotfish.system.real_path import real_path
+
+    with suppress(Failure):
+        if MARK.encode() in (read_host_file(file.path, file.within).content or b"").lower():
+            return True
+    return real_path(file.path) in receipts.files()
+
+
+def _restore(removal: Removal, receipts: Receipts) -> dict[str, str]:
+    """The files that could not be restored, and why; only their receipts stay."""
+    from pilotfish.hosts.shared.changes import carry_out, plan_removal
+
+    stuck = dict(removal.stuck)
+    for change in (change for plan in removal.plans for change in plan.needed):
+        try:
+            # Planned anew one after the other: hosts share files, and a home may be a project too.
+            carry_out([plan_removal(change.file, receipts)], receipts)
+        except Failure as failure:
+            stuck[change.now.target] = failure.message
+    for file in receipts.files():
+        if file not in stuck:
+            receipts.forget(file)
+    return stuck
+
+
+def _say_stuck(stuck: dict[str, str], receipts: Receipts) -> None:
+    for file, why in stuck.items():
+        click.echo(f"{why}. Mend it and repeat this, or take out by hand what names pilotfish.", err=True)
+        if os.path.exists(receipts.backup(file)):
+            click.echo(f"What was in it before setup is in {receipts.backup(file)}", err=True)
+
+
+def own_paths(places: Places, *, keep_config: bool, keep_setup: bool) -> tuple[str, ...]:
+    kept = (*(("trust", "shown") if keep_config else ()), *(("setup",) if keep_setup else ()))
     own = [os.path.join(places.state, name) for name in OWN if name not in kept]
     own += [] if keep_config else [os.path.dirname(places.global_file)]
     return tuple(path for path in own if os.path.lexists(path))
@@ -129,13 +176,10 @@ def _shown(removal: Removal) -> Iterator[str]:
     if removal.is_empty:
         yield "There is nothing of Pilotfish on this machine but the program."
         return
-    yield "This goes:"
-    for _, plan in removal.hosts:
-        yield from (f"  {line}" for line in file_lines(plan))
-        if plan.failure is not None:
-            yield f"  {plan.host.title}: {plan.failure}"
+    if removal.paths or removal.plans:
+        yield "This goes:"
+    yield from (f"  {line}" for plan in removal.plans for line in file_lines(plan))
     yield from (f"  {path} ({_size(path) / MIB:.1f} MiB)" for path in removal.paths)
-    yield from (f"  {path}: setup has changed it, and no host of this version knows it" for path in removal.left)
 
 
 def _size(path: str) -> int:

@@ -137,7 +137,8 @@ class ChangeRunner:
             for failure in collected.failures:
                 raise failure
             raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
-        proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
+        # The server of a framework sees templates, too, which that of the language leaves as they are.
+        proposal = max(collected.proposals, key=_places)
         if not proposal.edit.plan.operations and new != old:
             raise await self._why_not(job, subject, proposal.candidate, old)
         components = await self._questions.components.uses(old, subject, candidates, job.visit)
@@ -302,6 +303,11 @@ class ChangeRunner:
         with _consistent(intent):
             stage.perform(intent.plan)
         return stage
+
+
+def _places(proposal: EditProposal) -> int:
+    """How many a rename changes."""
+    return sum(len(one.edits) if isinstance(one, TextChange) else 1 for one in proposal.edit.plan.operations)
 
 
 def _is_local(old: str, plan: EditPlan, outline: Sequence[Symbol]) -> bool:

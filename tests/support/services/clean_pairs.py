@@ -50,6 +50,7 @@ NOT_PLAYED: dict[tuple[str, str], str] = {
     ("gopls", "emptied"): "played by the cases of its proof (`tests/prove.py`), which delete a file and bring it back",
     ("astro", "presence"): "played by the cases of its proof, which delete a module and bring it back",
     ("jdtls", "presence"): "nobody has tried an archive; it is started anew when one comes or goes, as any such server",
+    ("robotcode", "own_watchers"): "played by the cases of its proof, which change a file on disk that is not open",
     ("buf", "arrivals"): "played by the cases of its proof, which delete a file and bring it back",
     ("jedi", "environment"): "it reports errors of syntax alone",
     ("json", "reloads"): "a marker of its root, of which it reads nothing",

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.api.answers import State
-from pilotfish.api.questions import Moment, Operation, Question, Touch
+from pilotfish.api.questions import Moment, Touch
 from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server("clangd"), pytest.mark.proves("DIAG-12")]
@@ -73,18 +72,3 @@ async def test_a_stop_lists_what_a_header_broke_after_another_edit(tmp_path: Pat
         assert "could not be checked" not in left
         assert "Too few arguments" in left
         assert "missing" in left
-
-
-@pytest.mark.proves("OPS-3")
-async def test_without_a_compile_database_uses_that_may_be_of_another_symbol_are_not_denied(tmp_path: Path) -> None:
-    """clangd then takes a header for one of C++: its function is not the one that the sources of C define."""
-    files = {"s.h": "int add(int a);\n", "s.c": '#include "s.h"\nint add(int a) { return a; }\n'}
-    async with real_service(tmp_path) as ground:
-        for name, text in files.items():
-            ground.write(name, text)
-        asked = [Question(operation=Operation.REFERENCES, file_path=name, symbol="add") for name in files]
-        answers = [await ground.service.ask(one, ground.client) for one in asked]
-    for answer, other in zip(answers, reversed(files), strict=True):
-        assert answer.meta.state is State.PARTIAL
-        assert f"also mentioned in {other}, where it may see another symbol" in (answer.meta.reason or "")
-        assert answer.meta.also_mentioned == 0

@@ -25,7 +25,7 @@ from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.notebooks import code_bytes, is_notebook
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import Search
-from pilotfish.servers.spec import Completeness, Environment, LoadedFiles
+from pilotfish.servers.spec import Completeness, LoadedFiles
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.diagnostics.ledgers import Ledgers
@@ -65,23 +65,19 @@ class SearchedFiles(Struct, frozen=True):
     """Whether it reads every file of the project by itself."""
     lacks: tuple[str, ...] = ()
     """Files of which the project would need one, so that the server knows what belongs to it."""
-    is_guessed: bool = False
-    """It guesses how each file is compiled, and may take one symbol for two: a header of C is then one of C++."""
 
     def caveat(self, server: str, answered: Collection[AbsPath], root: AbsPath) -> str | None:
         """Why an answer with results in these files may not be whole."""
         lacks = f"no {' or '.join(self.lacks)}: only opened files were searched" if self.lacks else None
         if not self.indexed:
             return None if self.is_whole else lacks or f"{server} may not have read every file of the project"
-        doubtful = self.mentioning if self.is_guessed and self.name is not None else self.unloaded
-        missing = sorted(doubtful.difference(answered))
+        missing = sorted(self.unloaded.difference(answered))
         if not missing:
             return None
         if self.name is None:
             count = f"{len(missing)} of {len(self.mentioning)} source files were not searched"
             return f"{lacks}; {count}" if lacks else count
-        why = "where it may see another symbol" if self.is_guessed else f"which {server} has not loaded"
-        also = f"also mentioned in {listed(missing, root)}, {why}"
+        also = f"also mentioned in {listed(missing, root)}, which {server} has not loaded"
         return f"{lacks}; {also}" if lacks else also
 
     def unknown(self, server: str, root: AbsPath) -> str | None:
@@ -92,7 +88,7 @@ class SearchedFiles(Struct, frozen=True):
 
     def other_mentions(self, answered: Collection[AbsPath]) -> int:
         """Files that mention the name, and have no result although they were searched."""
-        return 0 if self.name is None or self.is_guessed else len(self.mentioning - self.unloaded - set(answered))
+        return 0 if self.name is None else len(self.mentioning - self.unloaded - set(answered))
 
 
 def listed(paths: Sequence[AbsPath], root: AbsPath) -> str:
@@ -138,7 +134,6 @@ class ProjectFiles:
             found = await self.mentioning(workspace, candidate.root, name, extensions)
         if found is None:
             return SearchedFiles(name, indexed=False, is_whole=is_whole, lacks=lacks)
-        guessed = bool(lacks) and candidate.spec.imports.environment is Environment.COMPILE_DATABASE
         ordered = sorted(found, key=lambda path: (distance(path, near or candidate.root), path))
         if is_whole:
             if not session.documents.paths:
@@ -155,7 +150,7 @@ class ProjectFiles:
                 unloaded |= set(in_strings) - await self._checked(session, workspace, in_strings, held)
         else:
             unloaded = found - await self._loaded(session, candidate, workspace, ordered, near, held)
-        return SearchedFiles(name, found, frozenset(unloaded), is_whole=is_whole, lacks=lacks, is_guessed=guessed)
+        return SearchedFiles(name, found, frozenset(unloaded), is_whole=is_whole, lacks=lacks)
 
     async def _loaded(
         self,

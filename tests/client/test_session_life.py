@@ -8,10 +8,10 @@ import anyio.lowlevel
 import pytest
 
 from pilotfish.client.connection import STOP_SECONDS
+from pilotfish.client.handshake import client_capabilities
 from pilotfish.client.session import open_session
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import Encoding
-from pilotfish.protocol.capabilities import client_capabilities
 from support.servers.script import SILENCE, Fail, Script
 from support.servers.scripted import ScriptedServer, spawning
 from support.servers.sessions import FILE, options, session_on

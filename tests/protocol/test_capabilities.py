@@ -8,6 +8,7 @@ from lsprotocol import converters
 from lsprotocol import types as lsp
 from msgspec import Raw
 
+from pilotfish.client.handshake import client_capabilities
 from pilotfish.client.inbound import REQUESTS
 from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import (
@@ -16,7 +17,6 @@ from pilotfish.protocol.capabilities import (
     METHODS,
     RETRY_ON_CONTENT_MODIFIED,
     Capabilities,
-    client_capabilities,
 )
 from pilotfish.protocol.codec import Malformed, encode, fields
 from pilotfish.protocol.documents import SaveOptions, SyncKind, SyncOptions

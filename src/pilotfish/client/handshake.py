@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct, field, toml
 
 from pilotfish.client.connection import Connection
 from pilotfish.client.tap import Tap
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.model import AbsPath
-from pilotfish.protocol.capabilities import client_capabilities
+from pilotfish.protocol.capabilities import RETRY_ON_CONTENT_MODIFIED
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
-from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
+from pilotfish.protocol.wire import InitializeResult, Json, JsonObject, WorkspaceFolder
 from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.spec import OnDemand, Relay
 from pilotfish.servers.worktrees import Share
@@ -99,6 +101,14 @@ async def handshake(connection: Connection, options: SessionOptions, folder: Wor
 def start_failed(connection: Connection, message: str, rpc_code: int | None = None) -> ServerFailed:
     scene = connection.scene()
     return ServerFailed(Code.SERVER_START_FAILED, f"{scene.server}: {message}", scene=scene, rpc_code=rpc_code)
+
+
+@cache
+def client_capabilities() -> JsonObject:
+    """All that we claim, to be read only."""
+    claims: JsonObject = toml.decode(Path(__file__).with_name("claims.toml").read_bytes())
+    claims["general"]["staleRequestSupport"]["retryOnContentModified"] = sorted(RETRY_ON_CONTENT_MODIFIED)
+    return claims
 
 
 def _params(options: SessionOptions, folder: WorkspaceFolder) -> dict[str, object]:

@@ -1,7 +1,5 @@
-"""What we claim to a server, and what it offers to us.
+"""What a server offers to us; what we claim to it is in `client/claims.toml`, and decides what it registers.
 
-`client_capabilities` is the whole of our claims, and honest: a claim stands here only if the code behind it exists,
-because servers change what they send by it (one that hears of pull diagnostics stops pushing them).
 `Capabilities` is the only holder of what one server offers, statically in its answer to `initialize` and dynamically by
 registration; nothing is asked of a server that is not offered here.
 
@@ -13,7 +11,6 @@ Rules:
   1.4) registers its libraries under the id of the workspace, and telling it too much does no harm.
 - A registration that cannot be read is skipped, and the others of its batch stand. One for a method that we do not know
   is kept and does nothing.
-Both halves stand in one file because each is wrong without the other: what we claim decides what is registered.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,12 +20,12 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from pilotfish.model import AbsPath, Encoding
+from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import Malformed, decode, decode_items, fields, items, member
 from pilotfish.protocol.documents import SyncKind, SyncOptions, save_options, sync_kind, sync_options
 from pilotfish.protocol.globs import BadGlob, file_glob, slashed
 from pilotfish.protocol.watching import WatchRegistration, watch_registrations
-from pilotfish.protocol.wire import Json, Registration, RegistrationParams, Unregistration
+from pilotfish.protocol.wire import Registration, RegistrationParams, Unregistration
 
 
 class Row(Struct, frozen=True):
@@ -264,103 +261,6 @@ def _added(before: _Offer, offer: _Offer) -> _Offer:
     watchers = [*items(offer.options.get("watchers")), *items(before.options.get("watchers"))]
     unique = list({repr(watcher): watcher for watcher in watchers}.values())
     return _Offer(offer.method, offer.id, {**offer.options, "watchers": unique[:MAX_WATCHERS]})
-
-
-# --- Our claims ---------------------------------------------------------------------------------------------------
-
-
-def client_capabilities() -> dict[str, Json]:
-    """The `capabilities` that we send in `initialize`, to be read only."""
-    return {
-        "workspace": _WORKSPACE,
-        "textDocument": _TEXT_DOCUMENT,
-        "window": {
-            "workDoneProgress": True,
-            "showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}},
-            # Every request to show something is declined: no person is there to look.
-            "showDocument": {"support": False},
-        },
-        "general": {
-            "staleRequestSupport": {"cancel": True, "retryOnContentModified": [*sorted(RETRY_ON_CONTENT_MODIFIED)]},
-            # In the order of our preference. A server counts its own bytes fastest; UTF-16 every server knows.
-            "positionEncodings": [Encoding.UTF8.value, Encoding.UTF32.value, Encoding.UTF16.value],
-        },
-        # rust-analyzer then says when it is done loading.
-        "experimental": {"serverStatusNotification": True},
-    }
-
-
-_DYNAMIC: dict[str, Json] = {"dynamicRegistration": True}
-_LINKS: dict[str, Json] = {"dynamicRegistration": True, "linkSupport": True}
-_MARKUP: list[Json] = ["markdown", "plaintext"]
-_SYMBOL_KINDS: dict[str, Json] = {"valueSet": [*range(1, 27)]}
-"""All that the specification has. Without this a server may send only the first eighteen."""
-
-_WORKSPACE: dict[str, Json] = {
-    "applyEdit": True,
-    "workspaceEdit": {
-        "documentChanges": True,
-        "resourceOperations": ["create", "rename", "delete"],
-        # Edits are staged and then written all or none.
-        "failureHandling": "transactional",
-        "normalizesLineEndings": False,
-        "changeAnnotationSupport": {"groupsOnLabel": False},
-    },
-    "didChangeConfiguration": _DYNAMIC,
-    "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
-    "symbol": {"dynamicRegistration": True, "symbolKind": _SYMBOL_KINDS},
-    "executeCommand": _DYNAMIC,
-    "workspaceFolders": True,
-    "configuration": True,
-    "fileOperations": {"dynamicRegistration": True, "didRename": True, "willRename": True},
-    "diagnostics": {"refreshSupport": True},
-}
-
-_TEXT_DOCUMENT: dict[str, Json] = {
-    "synchronization": {"dynamicRegistration": True, "didSave": True},
-    "publishDiagnostics": {
-        "relatedInformation": True,
-        "tagSupport": {"valueSet": [1, 2]},
-        "versionSupport": True,
-        "codeDescriptionSupport": True,
-        "dataSupport": True,
-    },
-    "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": True},
-    "hover": {"dynamicRegistration": True, "contentFormat": _MARKUP},
-    "signatureHelp": {
-        "dynamicRegistration": True,
-        "signatureInformation": {
-            "documentationFormat": _MARKUP,
-            "parameterInformation": {"labelOffsetSupport": True},
-            "activeParameterSupport": True,
-        },
-    },
-    "declaration": _LINKS,
-    "definition": _LINKS,
-    "typeDefinition": _LINKS,
-    "implementation": _LINKS,
-    "references": _DYNAMIC,
-    "documentSymbol": {
-        "dynamicRegistration": True,
-        "symbolKind": _SYMBOL_KINDS,
-        "hierarchicalDocumentSymbolSupport": True,
-    },
-    "codeAction": {
-        "dynamicRegistration": True,
-        "codeActionLiteralSupport": {
-            "codeActionKind": {
-                "valueSet": ["", "quickfix", "refactor", "source", "source.organizeImports", "source.fixAll"],
-            },
-        },
-        "isPreferredSupport": True,
-        "disabledSupport": True,
-        "dataSupport": True,
-        "resolveSupport": {"properties": ["edit"]},
-    },
-    "rename": {"dynamicRegistration": True, "prepareSupport": True},
-    "callHierarchy": _DYNAMIC,
-    "typeHierarchy": _DYNAMIC,
-}
 
 
 # --- Which files an offer is about: document selectors and the filters of file operations -----------------------------

@@ -46,7 +46,7 @@ async def test_what_cannot_be_filled_in_is_refused(name: str, given: dict[str, s
 
 @pytest.mark.parametrize("name", PROMPTS)
 async def test_a_prompt_is_short_and_names_tools_that_exist(name: str) -> None:
-    text = PROMPTS[name].text.template
+    text = PROMPTS[name].text
     assert len(text.encode()) <= MAX_TEXT
     assert set(re.findall(r"\blsp_\w+", text)) <= set(NAMED)
     assert set(re.findall(r"\$(\w+)", text)) == set(PROMPTS[name].arguments)

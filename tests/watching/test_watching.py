@@ -157,6 +157,24 @@ async def test_a_server_that_asks_for_more_makes_no_change_of_what_was_seen_befo
         assert work.service.states.world == world
 
 
+@pytest.mark.proves("WATCH-2", "PERF-2")
+async def test_a_server_that_asks_for_more_is_not_told_again_what_it_knows(tmp_path: Path) -> None:
+    own = {"globPattern": "**/*.fake"}
+    async with ground(tmp_path, importing((own,))) as work:
+        work.write(MAIN)
+        await work.errors()
+        await work.watches()
+        work.write("seen.fake")
+        work.write("unseen.b")
+        await work.errors()
+        assert sorted(change for batch in work.told() for change in batch if "seen" in change) == ["created seen.fake"]
+        before = len(work.told())
+        await work.server.answered(unregister(work.server))
+        await work.server.answered(register(work.server, own, {"globPattern": "**/*.b"}))
+        await work.errors()
+        assert work.told()[before:] == [["created unseen.b"]]
+
+
 @pytest.mark.proves("C110")
 @pytest.mark.parametrize("as_folder", [False, True], ids=["a URI", "a workspace folder"])
 async def test_a_base_outside_the_root_is_watched(tmp_path: Path, as_folder: bool) -> None:

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -24,7 +23,8 @@ from msgspec import Struct, field
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch, may_match
+from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch, may_match, wanted
+from pilotfish.protocol.wire import DidChangeWatchedFilesParams
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.on_demand import reread
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -61,8 +61,6 @@ files, and everybody else must have their turn meanwhile."""
 MAX_FOLDERS = 2_000
 """Documents whose folder is kept."""
 
-V = TypeVar("V")
-
 Noticed = Callable[[AbsPath, Sequence[PathChange]], None]
 """Told of every change below a root."""
 
@@ -76,6 +74,8 @@ class _Member(Struct):
     moves: tuple[int, int] | None = None
     """Versions of its capabilities and documents at the last look."""
     registrations: tuple[WatchRegistration, ...] = ()
+    made_up: tuple[WatchRegistration, ...] = ()
+    """Those for which it was sent what changed before they were watched."""
     documents: frozenset[AbsPath] = frozenset()
     folders: frozenset[AbsPath] = frozenset()
     """The folders of these."""
@@ -177,9 +177,8 @@ class DiskChanges:
         except Exception:
             logger.exception("watching failed server=%s root=%s", session.server, session.root)
         finally:
-            if root.is_deserted:
+            if root.ends_deserted():
                 del self._roots[session.root]
-                root.end()
 
 
 class _Root:
@@ -203,10 +202,6 @@ class _Root:
         self._life = anyio.CancelScope()
         self.failure: str | None = None
         """Why nothing is watched; the next session that joins tries again."""
-
-    @property
-    def is_deserted(self) -> bool:
-        return not self._members
 
     @property
     def health(self) -> WatchHealth:
@@ -238,8 +233,10 @@ class _Root:
             self._watcher = None
             self._let_in()
 
-    def end(self) -> None:
-        self._life.cancel()
+    def ends_deserted(self) -> bool:
+        if not self._members:
+            self._life.cancel()
+        return not self._members
 
     def _let_in(self) -> None:
         """Let checks use new sessions that have been sent what changed since their start.
@@ -295,7 +292,8 @@ class _Root:
             self._outdated |= member.look()
         if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
             return False
-        self._mark(self._behind())
+        for session in self._members:
+            self._release(session, self._behind())
         return True
 
     async def catch_up(self, seconds: float, only: Session | None = None) -> None:
@@ -321,10 +319,6 @@ class _Root:
     def _behind(self) -> str | None:
         why = self.failure if self._watcher is None else self._watcher.health.behind
         return None if why is None else f"changes on disk may not be known: {why}"
-
-    def _mark(self, behind: str | None) -> None:
-        for session in self._members:
-            self._release(session, behind)
 
     def _release(self, session: Session, behind: str | None) -> None:
         """Let checks use a session, with what is to be said of their verdicts."""
@@ -368,7 +362,10 @@ class _Root:
         for member in self._members.values():
             if not known.issuperset(member.registrations):
                 found = watcher.recent(member.started)
-                _add(member, found)
+                # Not what it was told of: some read the whole project again for every change, and register once more.
+                told = set(wanted(found, member.made_up, roots))
+                _add(member, (one for one in found if one not in told))
+                member.made_up = member.registrations
                 # Nobody knows whether they are new: to people, they were changed, unless those have seen it happen.
                 unseen = [one.path for one in found if not may_match(known, _folder(one.path), roots)]
                 self._noticed(self._path, [PathChange(path, Change.CHANGED) for path in unseen])
@@ -434,13 +431,13 @@ class _Root:
         try:
             async with member.delivering:
                 flush, member.has_news = member.pending.flush(), False
-                message, pick = None, partial(batch, registrations=session.watchers(), roots=(session.root,))
-                with anyio.CancelScope(shield=True):
-                    # What was flushed is nowhere else.
+                # Between taking back what it had registered and registering anew, that counts on.
+                message, asked_for = None, tuple(dict.fromkeys((*session.watchers(), *member.registrations)))
+                with anyio.CancelScope(shield=True):  # what was flushed is nowhere else
                     for piece in _pieces(flush.changes):
                         _note_inputs(session, piece)
                         await anyio.lowlevel.checkpoint()
-                    message = await _beside(pick, flush.changes)
+                    message = await _message(session, flush.changes, asked_for)
                 # An open document is what we sent: of its file this is no news, unless it is closed before it follows.
                 told_open, paths = set(session.documents.paths), [one.path for one in flush.changes]
                 if flush.rescan:
@@ -478,9 +475,12 @@ def _pieces(changes: Sequence[PathChange]) -> Iterator[Sequence[PathChange]]:
     return (changes[start : start + PIECE] for start in range(0, len(changes), PIECE))
 
 
-async def _beside(work: Callable[[Sequence[PathChange]], V], changes: Sequence[PathChange]) -> V:
-    """What a pure function says of these changes; in a thread where there are many."""
-    return work(changes) if len(changes) <= PIECE else await anyio.to_thread.run_sync(work, changes)
+async def _message(
+    session: Session, changes: Sequence[PathChange], asked_for: Sequence[WatchRegistration]
+) -> DidChangeWatchedFilesParams | None:
+    """Made in a thread where there are many."""
+    make = partial(batch, changes, asked_for, (session.root,))
+    return make() if len(changes) <= PIECE else await anyio.to_thread.run_sync(make)
 
 
 def _note_inputs(session: Session, changes: Iterable[PathChange]) -> None:

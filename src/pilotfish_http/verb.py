@@ -4,20 +4,21 @@ The daemon does the listening; this program holds the connection that keeps it g
 any other end of this program, ends it.
 """
 
-from __future__ import annotations
-
 import json
 import os
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+import socket
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from html import escape
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
 
 import click
 
+from pilotfish.errors import Code, Unavailable
+from pilotfish.ipc.client import Introduction, failure_of, open_link
 from pilotfish.system import calls
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Generator, Mapping
 
 ANSWER_SECONDS = 60.0
 """Until the daemon listens: it imports what it needs for that, on a machine that may be busy."""
@@ -45,8 +46,6 @@ def serve(port: int, opened: bool, as_json: bool) -> None:  # noqa: FBT001 -- cl
 
     On this machine only, until Ctrl-C. Clients send the token of the printed file: Authorization: Bearer TOKEN.
     """
-    from pilotfish.ipc.client import Introduction, open_link
-
     link = open_link(Introduction(cwd=os.getcwd(), host="serve", pid=os.getpid()))
     connection = link.upgraded("serve", {"port": port})
     try:
@@ -63,9 +62,6 @@ def serve(port: int, opened: bool, as_json: bool) -> None:  # noqa: FBT001 -- cl
 
 def _answer(connection: socket.socket) -> Mapping[str, Any]:
     """Where it listens. Raises the `Failure` that the daemon answered with."""
-    from pilotfish.errors import Code, Unavailable
-    from pilotfish.ipc.client import failure_of
-
     connection.settimeout(ANSWER_SECONDS)
     line = b""
     try:
@@ -98,10 +94,6 @@ def _say(served: Mapping[str, Any], *, as_json: bool) -> None:
 def _opened(served: Mapping[str, Any]) -> Generator[None]:
     """The live page in the browser, by way of a file that only the user can read: every other user sees the arguments
     of a program, and the link works for whoever is first (T54)."""
-    from html import escape
-    from pathlib import Path
-    from secrets import token_hex
-
     link = escape(served["page"])
     path = Path(served["token_file"]).with_name(f"open-{token_hex(8)}.html")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | calls.O_NOFOLLOW, 0o600)
@@ -116,8 +108,6 @@ def _opened(served: Mapping[str, Any]) -> Generator[None]:
 
 def _end(connection: socket.socket) -> None:
     """Have the listening end, and wait until it has."""
-    from contextlib import suppress
-
     with suppress(OSError):  # the daemon is gone, or takes too long: closing the connection must do
         connection.settimeout(END_SECONDS)
         connection.shutdown(1)  # SHUT_WR
@@ -127,8 +117,6 @@ def _end(connection: socket.socket) -> None:
 
 def _stay(connection: socket.socket) -> None:
     """Return never, but raise when the daemon ends first."""
-    from pilotfish.errors import Code, Unavailable
-
     connection.settimeout(None)
     try:
         while connection.recv(MAX_LINE):

@@ -1,18 +1,17 @@
 """`pilotfish panel`: the workspace's servers, live; without a terminal, a summary of the problems."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
+from pilotfish.api.status import Snapshot
+from pilotfish.errors import Code, Unavailable
+from pilotfish.surfaces.cli.project import servers_in_use
+from pilotfish.surfaces.cli.terminal.status_text import totals_line, trouble
 from pilotfish.surfaces.cli.workspace import host_option, root_of, root_option
-
-if TYPE_CHECKING:
-    from pilotfish.api.status import Snapshot
+from pilotfish_panel.source import DaemonSource
 
 MAX_TROUBLES = 10
 
@@ -27,10 +26,6 @@ def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click 
     Every language server of this project with its state, memory, latency and recent output; restart and stop them
     there. Press ? for the keys.
     """
-    from pilotfish.errors import Code, Unavailable
-    from pilotfish.surfaces.cli.project import servers_in_use
-    from pilotfish_panel.source import DaemonSource
-
     used = None if everything else servers_in_use(os.path.abspath(root_of(root)))
     source = DaemonSource(root, used=used)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -49,8 +44,6 @@ def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click 
 
 def summary(snapshot: Snapshot) -> Iterator[str]:
     """The totals, and the servers with problems."""
-    from pilotfish.surfaces.cli.terminal.status_text import totals_line, trouble
-
     yield snapshot.disabled or totals_line(snapshot.totals)
     troubled = [(row, why) for row in snapshot.rows if (why := trouble(row, snapshot.generated_at)) is not None]
     for row, why in troubled[:MAX_TROUBLES]:

@@ -1,30 +1,27 @@
 """`pilotfish batch`: what each of many patches would introduce."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import anyio
 import anyio.to_thread
 import click
 
 from pilotfish.api.answers import SEVERITIES, severity_of
+from pilotfish.batch.engine import Engine, LocalEngine
+from pilotfish.batch.judge import JudgeSettings
 from pilotfish.batch.patches import BadPatch, Judgement, Patch, PatchId, judged_ids, line_of, read_patch
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.servers.environment import search_path
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
+from pilotfish.surfaces.cli.terminal.progress import progress_bar
 from pilotfish.surfaces.cli.workspace import root_of, root_option
 from pilotfish.system.real_path import real_path
-
-if TYPE_CHECKING:
-    from pilotfish.batch.engine import Engine
-    from pilotfish.batch.judge import JudgeSettings
 
 READ_BYTES = 1 << 20
 """Of a pipe, at once."""
@@ -71,8 +68,6 @@ def batch(patches: BinaryIO, severity: str, out: str | None, root: str | None, *
 
 
 def _settings(workspace: AbsPath, severity: str, *, is_long: bool) -> JudgeSettings:
-    from pilotfish.batch.judge import JudgeSettings
-
     # Never a git that the project brings along.
     path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (workspace,), trusted=False))
     return JudgeSettings(workspace, severity_of(severity), git=shutil.which("git", path=path), is_long=is_long)
@@ -86,7 +81,6 @@ def _engine(settings: JudgeSettings, engine: str, address: str, jobs: int | None
         from pilotfish.batch.ray_engine import RayEngine
 
         return RayEngine(settings, computer, jobs, address)
-    from pilotfish.batch.engine import LocalEngine
 
     return LocalEngine(settings, computer(os.environ), jobs)
 
@@ -109,8 +103,6 @@ class BatchRun:
         return ExitCode.NO_VERDICT if self._unjudged else ExitCode.OK
 
     async def judge_all(self, engine: Engine, output: BinaryIO) -> None:
-        from pilotfish.surfaces.cli.terminal.progress import progress_bar
-
         with progress_bar(max(0, (self._total or 0) - len(self._known))) as bar:
 
             async def tell(judgement: Judgement) -> None:

@@ -4,31 +4,29 @@ Findings are errors and warnings, or what `--severity` says; they decide the exi
 the rest (`--all` lists everything); JSON has everything unless `--severity` is given.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
-from pilotfish.api.answers import SEVERITIES
+from pilotfish.api.answers import SEVERITIES, DiagnosticsAnswer, refused
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
+from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.check_options import FORMATS, CheckOptions, check_options
+from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput, exit_code, printed_report
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
+from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
+from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, host_option, root_option, with_workspace
+from pilotfish.system.ports import Interest
 from pilotfish.system.real_path import real_path
-
-if TYPE_CHECKING:
-    from pilotfish.api.answers import DiagnosticsAnswer
-    from pilotfish.surfaces.cli.check_output import CheckOutput
-    from pilotfish.system.ports import Interest
 
 WAS_ASKED = "pilotfish.was_asked"
 """In the context of a command: whether its person was asked already which servers to install."""
@@ -114,7 +112,7 @@ def _install(servers: Sequence[str]) -> bool:
     return True
 
 
-def _check_forever(workspace: OpenWorkspace, options: CheckOptions, run: CheckRun) -> None:
+def _check_forever(workspace: OpenWorkspace, options: CheckOptions, run: "CheckRun") -> None:
     """Check after every change, until interrupted."""
     from anyio.from_thread import start_blocking_portal
 
@@ -135,11 +133,6 @@ class CheckRun:
         """Of the check that is under way."""
 
     def check(self, workspace: OpenWorkspace, options: CheckOptions) -> tuple[DiagnosticsAnswer, ExitCode]:
-        from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest
-        from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput
-        from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
-        from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
-
         changed = tuple(_changed_files(workspace.root)) if options.changed else None
         screen = screen_of(options.texts) if sys.stdout.isatty() else None
         with progress_bar(0, in_pipes=PROGRESS) as bar:
@@ -173,10 +166,6 @@ def _check_text(workspace: OpenWorkspace, path: str, text: str, *, only_new: boo
 
 
 def _print_refusal(failure: Failure, options: CheckOptions) -> ExitCode:
-    from pilotfish.api.answers import refused
-    from pilotfish.surfaces.cli.check_output import exit_code, printed_report
-    from pilotfish.surfaces.cli.terminal.printing import print_all
-
     answer = refused(Operation.DIAGNOSTICS, failure)
     print_all(printed_report(answer, "", "", options, None, None))
     return exit_code(answer, options)
@@ -232,7 +221,6 @@ def _interest(paths: Sequence[str]) -> Interest:
     from pilotfish.protocol.globs import file_glob
     from pilotfish.protocol.uris import uri_of
     from pilotfish.protocol.watching import WatchRegistration
-    from pilotfish.system.ports import Interest
 
     real = [_real(path) for path in paths]
     folders = tuple(path for path in real if os.path.isdir(path))

@@ -1,32 +1,61 @@
 """`pilotfish config show|check|schema`, `pilotfish trust`, `pilotfish untrust`: the config verbs of the command line.
 
-They run without the daemon. The configuration and the catalogue are imported inside the verbs, so that the root
-command lists them without that cost.
+They run without the daemon.
 
 Granting trust needs a person at a terminal, who is shown what would run and answers; the default answer is no.
 Without a terminal the only way is `--hash`, with the digest that a terminal showed of this very folder; it is not shown
 elsewhere, so that a program that is refused does not learn how to go on (T6, T11, T16, T51).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import click
 
+from pilotfish.config.files import WorkspaceFiles, open_workspace
+from pilotfish.config.host_trust import HostTrust, host_trusted_folders
+from pilotfish.config.load import Loaded, load, load_from
+from pilotfish.config.places import Places, user_places
+from pilotfish.config.problems import printable
+from pilotfish.config.schema import json_schema
+from pilotfish.config.sheets import read_user_sheet
+from pilotfish.config.trust import (
+    BadPin,
+    Pin,
+    Stale,
+    Trust,
+    Trusted,
+    TrustOffer,
+    find_obstacle,
+    forget_shown,
+    pin_of,
+    read_offer,
+    read_pins,
+    remember_shown,
+    remove_pin,
+    was_shown,
+    write_pin,
+)
 from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import boundary_of
+from pilotfish.service.workspace import Workspace
+from pilotfish.surfaces.cli.project import waiting_servers
+from pilotfish.surfaces.cli.terminal.config_text import (
+    check_json,
+    check_lines,
+    offer_json,
+    offer_lines,
+    pin_json,
+    pin_line,
+    show_json,
+    show_lines,
+)
 from pilotfish.surfaces.cli.workspace import config_request, host_option, json_option, root_of, root_option
 from pilotfish.system.real_path import real_path
-
-if TYPE_CHECKING:
-    from pilotfish.config.files import WorkspaceFiles
-    from pilotfish.config.host_trust import HostTrust
-    from pilotfish.config.load import Loaded
-    from pilotfish.config.places import Places
-    from pilotfish.config.trust import Trust, TrustOffer
 
 directory_argument = click.argument("directory", metavar="[DIR]", required=False)
 
@@ -43,8 +72,6 @@ def config() -> None:
 @json_option
 def show(root: str | None, changed_only: bool, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Print the merged configuration with the origin of every value."""
-    from pilotfish.surfaces.cli.terminal.config_text import show_json, show_lines
-
     loaded = _load(root_of(root))
     _print(show_json(loaded) if as_json else "\n".join(show_lines(loaded, changed_only=changed_only)))
     if loaded.errors and not as_json:
@@ -58,8 +85,6 @@ def show(root: str | None, changed_only: bool, as_json: bool) -> None:  # noqa: 
 @click.pass_context
 def check(context: click.Context, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """List errors and warnings; exit 1 if there is an error."""
-    from pilotfish.surfaces.cli.terminal.config_text import check_json, check_lines
-
     loaded = _with_unused_entries(_load(root_of(root)))
     _print(check_json(loaded) if as_json else "\n".join(check_lines(loaded)))
     context.exit(1 if loaded.errors else 0)
@@ -68,8 +93,6 @@ def check(context: click.Context, root: str | None, as_json: bool) -> None:  # n
 @config.command()
 def schema() -> None:
     """Print the JSON Schema of lsp.json."""
-    from pilotfish.config.schema import json_schema
-
     _print(json_schema())
 
 
@@ -93,10 +116,6 @@ def trust(directory: str | None, root: str | None, listing: bool, digest: str | 
 @json_option
 def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Withdraw the trust that `pilotfish trust` gave."""
-    from pilotfish.config.problems import printable
-    from pilotfish.config.trust import Trusted, forget_shown, remove_pin
-    from pilotfish.model import AbsPath
-
     places = _places()
     # By name only: trust in a workspace that is gone can be withdrawn, too.
     workspace = AbsPath(real_path(directory or root_of(root)))
@@ -115,13 +134,6 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
 
 def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None:
     """The workspace stays open from showing to storing: what is stored is what was shown."""
-    from pilotfish.config.files import open_workspace
-    from pilotfish.config.load import load_from
-    from pilotfish.config.problems import printable
-    from pilotfish.config.trust import BadPin, Trusted, find_obstacle, pin_of, read_offer, write_pin
-    from pilotfish.surfaces.cli.project import waiting_servers
-    from pilotfish.surfaces.cli.terminal.config_text import offer_json, offer_lines
-
     request = config_request(directory)
     with open_workspace(directory) as workspace:
         loaded = load_from(workspace, request)
@@ -147,8 +159,6 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
 
 def _approve_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, digest: str) -> None:
     """Return when a person was shown this offer; raises `Refused` otherwise."""
-    from pilotfish.config.trust import was_shown
-
     hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
     if not offer.entries:
         message = "this workspace asks to run nothing of its own, so there is nothing that a hash could name"
@@ -161,8 +171,6 @@ def _approve_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer,
 
 def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: Trust) -> None:
     """Return when a person at a terminal approves; raises `Refused` otherwise."""
-    from pilotfish.config.trust import BadPin, Stale, remember_shown
-
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         more = " It shows the hash for --hash, too." if offer.entries else ""
         hint = f"Run `pilotfish trust` in a terminal.{more}"
@@ -180,17 +188,12 @@ def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: 
 
 
 def _list_lines() -> list[str]:
-    from pilotfish.config.problems import printable
-    from pilotfish.surfaces.cli.terminal.config_text import pin_line
-
     entries = [f"{entry}  trusted (security.trustedProjectRoots)" for entry in _read_trusted_roots()]
     entries += [f"{printable(folder)}  {printable(said.why)}" for folder, said in _read_host_trust()]
     return [*entries, *(pin_line(pin, verdict) for pin, verdict in _read_pins())] or ["Nothing is trusted."]
 
 
 def _list_json() -> dict[str, Any]:
-    from pilotfish.surfaces.cli.terminal.config_text import pin_json
-
     hosts = [{"root": folder, "host": said.title, "file": said.file} for folder, said in _read_host_trust()]
     approved = [pin_json(pin, verdict) for pin, verdict in _read_pins()]
     return {"entries": _read_trusted_roots(), "approved": approved, "hosts": hosts}
@@ -198,8 +201,6 @@ def _list_json() -> dict[str, Any]:
 
 def _read_host_trust() -> list[tuple[str, HostTrust]]:
     """The folders that hosts trust, where that counts."""
-    from pilotfish.config.host_trust import host_trusted_folders
-    from pilotfish.config.trust import Trusted
 
     def counts(folder: str) -> bool:
         trust = _read_trust(folder)
@@ -209,8 +210,6 @@ def _read_host_trust() -> list[tuple[str, HostTrust]]:
 
 
 def _read_trusted_roots() -> list[str]:
-    from pilotfish.config.sheets import read_user_sheet
-
     sheet = read_user_sheet(_places(), None, lambda name: name)
     section = sheet.value.get("security") if sheet else None
     entries = section.get("trustedProjectRoots") if isinstance(section, dict) else None
@@ -218,8 +217,6 @@ def _read_trusted_roots() -> list[str]:
 
 
 def _read_pins() -> list[tuple[Any, Trust | None]]:
-    from pilotfish.config.trust import Pin, read_pins
-
     pins = read_pins(_places().pins)
     return [(pin, _read_trust(pin.path) if isinstance(pin, Pin) else None) for pin in pins]
 
@@ -232,18 +229,11 @@ def _read_trust(root: str) -> Trust | None:
 
 
 def _load(root: str) -> Loaded:
-    from pilotfish.config.load import load
-
     return load(config_request(root))
 
 
 def _with_unused_entries(loaded: Loaded) -> Loaded:
     """With warnings about entries that change nothing, which depends on the programs that are here."""
-    from dataclasses import replace
-
-    from pilotfish.policy.boundary import boundary_of
-    from pilotfish.service.workspace import Workspace
-
     folder = loaded.config.root
     problems = Workspace(loaded, boundary_of(folder, folder), _places(), os.environ).unused_entries()
     for sheet in loaded.sheets:
@@ -252,8 +242,6 @@ def _with_unused_entries(loaded: Loaded) -> Loaded:
 
 
 def _places() -> Places:
-    from pilotfish.config.places import user_places
-
     return user_places(os.environ)
 
 

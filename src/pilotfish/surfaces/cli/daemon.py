@@ -3,17 +3,19 @@
 When a host runs the hook, `__main__` runs it without click and this module is not imported.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
+from pilotfish.errors import Code, Unavailable
+from pilotfish.ipc.client import open_link
+from pilotfish.ipc.hook_program import run
+from pilotfish.sanitise import sanitised
+from pilotfish.surfaces.cli.one_server import daemon_log
+from pilotfish.surfaces.cli.running_daemon import connect
 from pilotfish.surfaces.cli.workspace import json_option
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STOP_SECONDS = 12.0
 """The daemon stops within ten seconds, whatever its servers do."""
@@ -31,8 +33,6 @@ def daemon() -> None:
 @json_option
 def start(as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Start the daemon, unless it runs; return when it answers."""
-    from pilotfish.ipc.client import open_link
-
     with open_link() as link:
         _print_about(link.request("about"), as_json=as_json)
 
@@ -45,9 +45,6 @@ def stop() -> None:
 
 def stop_daemon() -> str:
     """Stop it and say so; raises `Unavailable` when it takes too long."""
-    from pilotfish.errors import Code, Unavailable
-    from pilotfish.surfaces.cli.running_daemon import connect
-
     link = connect()
     if link is None:
         return "No daemon is running."
@@ -63,8 +60,6 @@ def stop_daemon() -> str:
 @click.pass_context
 def status(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Show what the daemon is doing; exit code 1 if none runs."""
-    from pilotfish.surfaces.cli.running_daemon import connect
-
     link = connect()
     if link is None:
         click.echo(json.dumps({"running": False}) if as_json else "No daemon is running.")
@@ -77,8 +72,6 @@ def status(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- cl
 @click.option("-n", "--lines", type=click.IntRange(1, 5000), default=100, show_default=True, help="How many lines.")
 def logs(lines: int) -> None:
     """Show the end of the daemon's log, whether it runs or not."""
-    from pilotfish.surfaces.cli.one_server import daemon_log
-
     for line in daemon_log(lines):
         click.echo(line)
 
@@ -92,8 +85,6 @@ def hook(host: str, deadline_ms: int) -> None:
     Reads the host's event from standard input and prints what the model should see. If anything goes wrong, it prints
     nothing and exits with 0.
     """
-    from pilotfish.ipc.hook_program import run
-
     run([host, "--deadline-ms", str(deadline_ms)])
 
 
@@ -114,7 +105,6 @@ def _print_about(about: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"running": True, **about}, indent=2))
         return
-    from pilotfish.sanitise import sanitised
 
     servers = ", ".join(f"{name} × {count}" for name, count in about["servers"].items()) or "none"
     click.echo(f"Running for {about['seconds']:.0f} s as process {about['pid']}.")

@@ -12,8 +12,11 @@ import click
 from msgspec import Struct
 
 from pilotfish.errors import Failure
+from pilotfish.surfaces.cli.check import WAS_ASKED, check
+from pilotfish.surfaces.cli.setup import setup
 from pilotfish.surfaces.cli.workspace import root_of
 from pilotfish.surfaces.doctor.overview import INSTALL, Overview, overview_lines, overview_of
+from pilotfish.surfaces.install.verb import install
 
 
 class Offer(Struct, frozen=True):
@@ -69,21 +72,15 @@ def begin(context: click.Context, *, yes: bool) -> None:
     for server in wanted.servers:
         _install(context, server)
     if wanted.agents:
-        from pilotfish.surfaces.cli.setup import setup
-
         with suppress(click.exceptions.Exit):  # it has said what it could not do
             context.invoke(setup, every=True, yes=True)
     if overview.languages:
-        from pilotfish.surfaces.cli.check import WAS_ASKED, check
-
         context.meta[WAS_ASKED] = True
         context.invoke(check)
 
 
 def _install(context: click.Context, server: str) -> None:
     """One that cannot be installed does not keep the others from it."""
-    from pilotfish.surfaces.install.verb import install
-
     try:
         context.invoke(install, servers=(server,))
     except Failure as failure:

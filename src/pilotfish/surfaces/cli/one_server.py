@@ -3,23 +3,26 @@
 All ask the daemon that runs, and never start one.
 """
 
-from __future__ import annotations
-
 import json
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 import click
+import msgspec
 
+from pilotfish.api.status import InstanceDetails, Restarted
+from pilotfish.errors import Code, Unavailable
+from pilotfish.ipc.log_tail import last_lines
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.completion import servers
+from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon, running_daemon
+from pilotfish.surfaces.cli.terminal.table import latency
 from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
-
-if TYPE_CHECKING:
-    import socket
-
 
 MAX_LINE = 8000
 """Code points of one line: a traceback."""
@@ -66,9 +69,6 @@ def trace(server: str, bodies: bool, count: int | None, root: str | None, as_jso
 
     Ctrl-C stops it. Messages from before are not kept.
     """
-    from pilotfish.errors import Code, Unavailable
-    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon
-
     link = running_daemon(root)
     if link is None:
         raise Unavailable(Code.NOT_FOUND, NOT_RUNNING)
@@ -84,18 +84,11 @@ def trace(server: str, bodies: bool, count: int | None, root: str | None, as_jso
 
 
 def daemon_log(count: int) -> list[str]:
-    from pilotfish.ipc.log_tail import last_lines
-    from pilotfish.ipc.rendezvous import DaemonPlace
-
     # The interpreter's own messages are in this file too, and were not sanitised.
     return [sanitised(line, MAX_LINE) for line in last_lines(DaemonPlace(os.environ).log, count)]
 
 
 def _server_log(server: str, count: int, root: str | None) -> list[str]:
-    from pilotfish.api.status import InstanceDetails
-    from pilotfish.errors import Code, Unavailable
-    from pilotfish.surfaces.cli.running_daemon import ask_daemon
-
     details = ask_daemon(root, "details", tuple[InstanceDetails, ...], server=server)
     if details is None:
         hint = "For the daemon's log: pilotfish logs"
@@ -118,8 +111,6 @@ def _messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
 
 def _trace_line(message: dict[str, Any]) -> str:
     """`12:00:03.250 → textDocument/hover 17 (250 bytes)`."""
-    from datetime import datetime
-
     at = datetime.fromtimestamp(message["at"] / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
     lost = [f"({message['lost']} messages lost) "] if "lost" in message else []
     kind = message.get("method") or ("answer" if "id" in message else "message")
@@ -143,12 +134,6 @@ def restart(context: click.Context, server: str, root: str | None, as_json: bool
 
     Everywhere it runs or has failed in this workspace. Exit code: 0, 1 if it does not start.
     """
-    import msgspec
-
-    from pilotfish.api.status import Restarted
-    from pilotfish.surfaces.cli.running_daemon import ask_daemon
-    from pilotfish.surfaces.cli.terminal.table import latency
-
     outcomes = ask_daemon(root, "restart", tuple[Restarted, ...], server=server)
     lines = [
         f"{one.root}: {one.error or f'restarted as process {one.pid} in {latency(one.duration_ms)}'}"
@@ -171,8 +156,6 @@ def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 
 
     Everywhere it runs in this workspace.
     """
-    from pilotfish.surfaces.cli.running_daemon import ask_daemon
-
     roots = ask_daemon(root, "halt", list[str], server=server)
     if as_json:
         click.echo(json.dumps(roots or []))
@@ -183,7 +166,5 @@ def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 
 
 def _say(answer: object, lines: Sequence[str], nowhere: str) -> None:
     """What was done in each folder; `answer` is None when no daemon runs."""
-    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING
-
     for line in lines or (NOT_RUNNING if answer is None else nowhere,):
         click.echo(sanitised(line, MAX_OUTCOME))

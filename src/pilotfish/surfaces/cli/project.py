@@ -3,21 +3,18 @@
 The catalogue has more than a hundred others, which a person who looks at one project does not ask about.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from pilotfish.api.status import ServerRow, Snapshot
+from pilotfish.config.load import Loaded, load
+from pilotfish.policy.boundary import boundary_of
 from pilotfish.service.status.snapshot import state_of, totals_of
+from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.cli.workspace import config_request
-
-if TYPE_CHECKING:
-    from pilotfish.api.status import ServerRow, Snapshot
-    from pilotfish.config.load import Loaded
-    from pilotfish.service.workspace import Workspace
+from pilotfish.surfaces.doctor.servers import count_languages, readiness, servers_of
 
 AT_REST = ("idle", "unavailable")
 """States of a server that nobody has used or configured."""
@@ -25,10 +22,6 @@ AT_REST = ("idle", "unavailable")
 
 def workspace_of(root: str, environment: Mapping[str, str] = os.environ) -> tuple[Workspace, Loaded]:
     """The workspace as this program sees it, without a daemon. Raises `Refused` when the root is not a folder."""
-    from pilotfish.config.load import load
-    from pilotfish.policy.boundary import boundary_of
-    from pilotfish.service.workspace import Workspace
-
     request = config_request(root, environment)
     loaded = load(request)
     return Workspace(loaded, boundary_of(root, root), request.places, environment), loaded
@@ -36,8 +29,6 @@ def workspace_of(root: str, environment: Mapping[str, str] = os.environ) -> tupl
 
 def servers_in_use(root: str) -> frozenset[str]:
     """The servers of the languages found here: all that are installed, and what is missing for code."""
-    from pilotfish.surfaces.doctor.servers import count_languages
-
     workspace, _ = workspace_of(root)
     choices = [workspace.servers_for(path) for path in count_languages(workspace).examples.values()]
     missing = [choice.missing for choice in choices if choice.missing is not None]
@@ -48,8 +39,6 @@ def servers_in_use(root: str) -> frozenset[str]:
 
 def waiting_servers(root: str) -> tuple[str, ...]:
     """The servers of this project that are here and may not run before it is trusted, each with its program."""
-    from pilotfish.surfaces.doctor.servers import count_languages, readiness, servers_of
-
     workspace, _ = workspace_of(root)
     examples = count_languages(workspace).examples.values()
     reports = (readiness(workspace, one) for path in examples for one in servers_of(workspace, path))

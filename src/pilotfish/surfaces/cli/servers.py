@@ -3,27 +3,44 @@
 Runs without the daemon. Where a workspace is not trusted, a program may be asked for its version.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 import click
+from msgspec.structs import replace
 
+from pilotfish.config.load import load as load_config
+from pilotfish.config.places import Places, project_files, user_places
+from pilotfish.model import AbsPath
+from pilotfish.servers.catalogue import effective_servers, load
+from pilotfish.servers.environment import beside_us, search_path
+from pilotfish.servers.explain import Explained, explained
+from pilotfish.servers.install import PROGRAMS, install_command
+from pilotfish.servers.launch import Withheld, admitted
+from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
+from pilotfish.servers.proven import proofs
+from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose
+from pilotfish.servers.spec import ServerSpec
+from pilotfish.servers.toolchains import is_hollow, with_toolchain
+from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.versions import installed_version
+from pilotfish.surfaces.cli.terminal.servers_text import (
+    ALSO_CALLED,
+    ListedServer,
+    choice_lines,
+    proof_lines,
+    rows_json,
+    table_lines,
+    wanted_servers,
+)
 from pilotfish.surfaces.cli.workspace import asking_host, config_request, host_option, json_option, root_of, root_option
+from pilotfish.system.confinement import confinable
 from pilotfish.system.real_path import real_path
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pilotfish.config.places import Places
-    from pilotfish.servers.explain import Explained
-    from pilotfish.servers.spec import ServerSpec
-    from pilotfish.surfaces.cli.terminal.servers_text import ListedServer
-
+from pilotfish.system.windows import program_suffixes
 
 WHY_NOT = {
     "disabled": "the configuration disables it",
@@ -44,8 +61,6 @@ def servers(context: click.Context, words: tuple[str, ...], root: str | None, as
     WORD narrows the list to a server, a language or an extension. Of a language it is said which server would be used
     here, and why; of a server, what was shown of it: a proven one was run, a listed one was not.
     """
-    from pilotfish.surfaces.cli.terminal.servers_text import choice_lines, proof_lines, rows_json, table_lines
-
     top = real_path(root_of(root))
     rows, trusted = _rows(top, words)
     choice = _choice(top, rows, words[0], trusted=trusted) if len(words) == 1 else ()
@@ -63,11 +78,6 @@ def servers(context: click.Context, words: tuple[str, ...], root: str | None, as
 
 def _nearest(root: str, words: tuple[str, ...]) -> str:
     """What the words may have been meant to be."""
-    from difflib import get_close_matches
-
-    from pilotfish.config.places import user_places
-    from pilotfish.surfaces.cli.terminal.servers_text import ALSO_CALLED
-
     specs, _ = _specs(root, user_places(os.environ))
     known = {*ALSO_CALLED, *specs, *(name for spec in specs.values() for name in (*spec.languages, *spec.aliases))}
     near = [name for word in words for name in get_close_matches(word.casefold(), sorted(known), 1, 0.7)]
@@ -76,17 +86,6 @@ def _nearest(root: str, words: tuple[str, ...]) -> str:
 
 def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     """The rows, and whether the workspace is trusted."""
-    from pilotfish.config.places import user_places
-    from pilotfish.model import AbsPath
-    from pilotfish.servers.catalogue import load
-    from pilotfish.servers.environment import beside_us, search_path
-    from pilotfish.servers.install import PROGRAMS, install_command
-    from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
-    from pilotfish.servers.proven import proofs
-    from pilotfish.servers.toolchains import is_hollow, with_toolchain
-    from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, wanted_servers
-    from pilotfish.system.windows import program_suffixes
-
     places = user_places(os.environ)
     specs, trusted = _specs(root, places)
     territory = (AbsPath(root),)
@@ -111,16 +110,6 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
 
 def _choice(root: str, rows: Sequence[ListedServer], word: str, *, trusted: bool) -> tuple[Explained, ...]:
     """Which of these servers would serve a file of the language at the top of the workspace; none: no such language."""
-    from pilotfish.model import AbsPath
-    from pilotfish.servers.explain import explained
-    from pilotfish.servers.launch import Withheld, admitted
-    from pilotfish.servers.locate import ProgramFound
-    from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose
-    from pilotfish.servers.tree import DiskTree
-    from pilotfish.servers.versions import installed_version
-    from pilotfish.surfaces.cli.terminal.servers_text import ALSO_CALLED
-    from pilotfish.system.confinement import confinable
-
     word = ALSO_CALLED.get(word.casefold(), word.casefold())
     file = next((name for row in rows if (name := file_of(row.spec, word))), None)
     if file is None:
@@ -160,21 +149,15 @@ def file_of(spec: ServerSpec, word: str) -> str | None:
 
 def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
     """The servers of this workspace, and whether it is trusted."""
-    from pilotfish.config.places import project_files
-    from pilotfish.servers.catalogue import effective_servers, load
-
     # Reading the configuration is a seventh of what this verb takes, and most people have none.
     speaking = (places.global_file, places.pins, *(os.path.join(root, name) for _, name in project_files()))
     if asking_host() is None and not any(map(os.path.lexists, speaking)):
         return load(), False
-    from pilotfish.config.load import load as load_config
 
     loaded = load_config(config_request(root))
     for problem in loaded.errors:
         click.echo(f"The configuration has an error: {problem}", err=True)
     config = loaded.config
     if not config.enabled:
-        from msgspec.structs import replace
-
         return {server_id: replace(spec, disabled=True) for server_id, spec in load().items()}, config.trusted
     return effective_servers(config.servers, config.named), config.trusted

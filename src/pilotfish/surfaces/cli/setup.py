@@ -4,35 +4,33 @@ Every change is shown and backed up before it is written; a file that cannot be 
 changed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Sequence
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pilotfish.config.load import load
+from pilotfish.config.places import user_places
 from pilotfish.errors import Code, Failure, Refused
+from pilotfish.hosts.registry import host_names, load_host, load_hosts
+from pilotfish.hosts.shared.changes import HostFileChange, Receipts, carry_out, diff_of, plan_removal, plan_setup
+from pilotfish.hosts.shared.hook_settings import advice_files, tools_only
+from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Way, Where, WiredFile, installed_programs
+from pilotfish.hosts.shared.status import check_host, is_installed, read_unread, wired_otherwise
 from pilotfish.surfaces.cli.completion import hosts
 from pilotfish.surfaces.cli.workspace import config_request, root_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pilotfish.hosts.shared.changes import HostFileChange, Receipts
-    from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Way, Where, WiredFile
+from pilotfish.system.ownership import top_of
 
 
 class SetupCommand(click.Command):
     """The verb, whose help names the hosts without importing them."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's
-        import textwrap
-
-        from pilotfish.hosts.registry import host_names
 
         formatter.write_paragraph()
         # Not by `write_text`, which breaks names at their hyphens.
@@ -87,9 +85,6 @@ def setup(
 
     It gets hooks after its edits, and tools for its model. Changes are shown first, and a backup is kept.
     """
-    from pilotfish.config.places import user_places
-    from pilotfish.hosts.shared.changes import Receipts
-
     receipts = Receipts(os.path.join(user_places(os.environ).state, "setup"))
     chosen = _chosen_hosts(host, every=every or ((status or repair) and host is None))
     if status:
@@ -104,18 +99,12 @@ def setup(
 
 
 def _chosen_hosts(host: str | None, *, every: bool) -> list[HostSpec]:
-    from pilotfish.hosts.registry import load_host, load_hosts
-
     if every == (host is not None):
         raise click.UsageError("Name one HOST, or say --all.")
     return list(load_hosts().values()) if host is None else [load_host(host)]
 
 
 def where_of(scope: SetupScope, root: str | None) -> Where:
-    from pilotfish.config.places import user_places
-    from pilotfish.hosts.shared.host_spec import Where, installed_programs
-    from pilotfish.system.ownership import top_of
-
     places = user_places(os.environ)
     folder = os.path.abspath(root) if root else top_of(os.getcwd())
     return Where(scope, places.home, places.config, folder, os.environ, installed_programs(os.environ))
@@ -192,8 +181,6 @@ class SetupRun(Struct, frozen=True):
 
     def _concerned(self, every: Sequence[HostSpec]) -> list[HostSpec]:
         """To be removed is what is wired, whether its host is installed or not any more."""
-        from pilotfish.hosts.shared.status import is_installed
-
         in_scope = [host for host in every if self.concerns(host)]
         return [host for host in in_scope if self.remove or is_installed(host, self.where, self.receipts)]
 
@@ -201,9 +188,6 @@ class SetupRun(Struct, frozen=True):
         return self.where.scope in host.scopes
 
     def _plan(self, host: HostSpec) -> HostPlan:
-        from pilotfish.hosts.shared.changes import plan_removal, plan_setup
-        from pilotfish.hosts.shared.hook_settings import advice_files, tools_only
-
         if self.way == "lsp" and self.way not in host.ways:
             why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
             raise Refused(Code.INVALID_INPUT, why, hint="Leave out --by lsp.")
@@ -225,15 +209,11 @@ class SetupRun(Struct, frozen=True):
 
     def wired_files(self, host: HostSpec) -> dict[str, WiredFile]:
         """By their paths: what any way of the host has wired, and when all of it goes, also the advice."""
-        from pilotfish.hosts.shared.hook_settings import advice_files
-
         ways = dict.fromkeys((*([self.way] if self.way in host.ways else []), *host.ways))
         files = [file for each in reversed(ways) for file in host.files(replace(self.where, way=each))]
         return {file.path: file for file in (*files, *(advice_files(host, self.where) if self.remove else ()))}
 
     def _write(self, plan: HostPlan) -> None:
-        from pilotfish.hosts.shared.changes import carry_out
-
         carry_out(plan.changes, self.receipts)
 
     def try_plan(self, host: HostSpec) -> HostPlan:
@@ -297,8 +277,6 @@ def _may_write() -> bool:
 
 
 def _show_diffs(plan: HostPlan) -> None:
-    from pilotfish.hosts.shared.changes import diff_of
-
     if not plan.needed:
         click.echo(f"{plan.host.title}: nothing to change.")
     for change in plan.needed:
@@ -319,8 +297,6 @@ def file_lines(plan: HostPlan) -> list[str]:
 
 def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, dry_run: bool) -> int:
     """Wire again what is wired, and would start another installation than this; the exit code."""
-    from pilotfish.hosts.shared.status import wired_otherwise
-
     places = [(host, where_of(scope, root)) for host in chosen for scope in host.scopes]
     found = [(host, where) for host, place in places if (where := wired_otherwise(host, place, receipts)) is not None]
     if not found:
@@ -335,8 +311,6 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
 
 def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
     """Print which hosts are wired; 1 when one of them does not work."""
-    from pilotfish.hosts.shared.status import check_host, read_unread
-
     _say_broken_configuration(root_of(root))
     found = [check_host(host, where_of(scope, root), receipts) for host in chosen for scope in host.scopes]
     wired = [status for status in found if status is not None]
@@ -356,7 +330,5 @@ def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receip
 
 def _say_broken_configuration(root: str) -> None:
     """A host that is wired well shows nothing of a server that the configuration does not start."""
-    from pilotfish.config.load import load
-
     for problem in load(config_request(root)).errors:
         click.echo(f"The configuration has an error: {problem}", err=True)

@@ -4,20 +4,22 @@ Neither starts a daemon or a server. `status` exits with 0 when nothing is broke
 the service cannot run; `stats` with 1 when no daemon runs. Nothing leaves the machine (OBS-1).
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from pilotfish.api.status import Latencies, ServerStats, Stats
+from pilotfish.errors import Code, Failure
+from pilotfish.sanitise import sanitised
+from pilotfish.surfaces.cli.project import only_project, servers_in_use
+from pilotfish.surfaces.cli.running_daemon import connect, snapshot
+from pilotfish.surfaces.cli.terminal.status_text import status_lines
+from pilotfish.surfaces.cli.terminal.table import duration, latency, memory, table
 from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
-
-if TYPE_CHECKING:
-    from pilotfish.api.status import Latencies, ServerStats, Stats
 
 BROKEN = 1
 UNAVAILABLE = 2
@@ -36,13 +38,6 @@ def status(context: click.Context, root: str | None, *, everything: bool, as_jso
     daemon, what the configuration says. Nothing is started. Exit code: 0, 1 if a server is broken, 2 if nothing can
     run.
     """
-    import msgspec
-
-    from pilotfish.errors import Code, Failure
-    from pilotfish.surfaces.cli.project import only_project, servers_in_use
-    from pilotfish.surfaces.cli.running_daemon import snapshot
-    from pilotfish.surfaces.cli.terminal.status_text import status_lines
-
     try:
         found, daemon = snapshot(root)
     except Failure as failure:
@@ -60,8 +55,6 @@ def status(context: click.Context, root: str | None, *, everything: bool, as_jso
 
 
 def _print_unavailable(failure: Exception, *, as_json: bool) -> None:
-    from pilotfish.sanitise import sanitised
-
     reason = sanitised(str(failure), 1000)
     click.echo(json.dumps({"unavailable": reason}) if as_json else f"LSP unavailable: {reason}")
 
@@ -74,11 +67,6 @@ def stats(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- cli
 
     Nothing leaves this machine. Exit code: 0, 1 if no daemon runs.
     """
-    import msgspec
-
-    from pilotfish.api.status import Stats
-    from pilotfish.surfaces.cli.running_daemon import connect
-
     link = connect()
     if link is None:
         click.echo(json.dumps({"running": False}) if as_json else "No daemon is running: nothing was counted.")
@@ -92,8 +80,6 @@ def stats(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- cli
 
 
 def stats_lines(stats: Stats) -> Iterator[str]:
-    from pilotfish.surfaces.cli.terminal.table import duration, memory, table
-
     yield f"Daemon up {duration(stats.uptime_ms)}, {memory(stats.memory_mib)} without its servers"
     if not (stats.operations or stats.servers):
         yield "No requests yet."
@@ -107,14 +93,10 @@ def stats_lines(stats: Stats) -> Iterator[str]:
 
 
 def _operation_cells(one: Latencies) -> tuple[str, ...]:
-    from pilotfish.surfaces.cli.terminal.table import latency
-
     return (one.name, str(one.count), latency(one.p50_ms), latency(one.p95_ms))
 
 
 def _server_cells(one: ServerStats, checks: Latencies | None) -> tuple[str, ...]:
-    from pilotfish.surfaces.cli.terminal.table import latency, memory
-
     failures = ", ".join(f"{count} × {code}" for code, count in one.failures.items()) or "0"
     times = (latency(checks.p50_ms), latency(checks.p95_ms)) if checks else ("–", "–")
     counts = (str(one.checks), str(one.time_outs), str(one.diagnostics))

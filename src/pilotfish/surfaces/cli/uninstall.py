@@ -5,27 +5,26 @@ itself, and then the state goes, but for the copies of those files that could no
 state only what we put there is deleted: `PILOTFISH_HOME` may name a folder with other things in it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
+from pilotfish.config.places import Places, user_places
 from pilotfish.errors import Failure
-from pilotfish.paths import BIN, is_inside
+from pilotfish.hosts.edits.edit import MARK
+from pilotfish.hosts.registry import load_hosts
+from pilotfish.hosts.shared.changes import Receipts, carry_out, plan_removal, read_host_file
+from pilotfish.hosts.shared.host_spec import WiredFile
+from pilotfish.ipc.rendezvous import DaemonPlace
+from pilotfish.paths import BIN, ancestors, is_inside
+from pilotfish.surfaces.cli.daemon import stop_daemon
 from pilotfish.surfaces.cli.setup import HostPlan, SetupRun, file_lines, where_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pilotfish.config.places import Places
-    from pilotfish.hosts.shared.changes import Receipts
-    from pilotfish.hosts.shared.host_spec import WiredFile
+from pilotfish.system.real_path import real_path
 
 OWN = (
     "journal", "logs", "program", "pythons", "run", "servers", "setup", "shown", "store.sqlite", "store.sqlite-shm",
@@ -63,10 +62,6 @@ def uninstall(context: click.Context, servers: tuple[str, ...], *, yes: bool, dr
     The files of coding agents become what they were, byte for byte; the daemon ends; installed servers, logs, caches
     and the configuration go. What goes is shown first.
     """
-    from pilotfish.config.places import user_places
-    from pilotfish.hosts.shared.changes import Receipts
-    from pilotfish.surfaces.cli.daemon import stop_daemon
-
     if servers:
         one = f"pilotfish install --remove {' '.join(servers)}"
         raise click.UsageError(f"This removes all of Pilotfish. To remove one server: {one}", context)
@@ -93,10 +88,6 @@ def uninstall(context: click.Context, servers: tuple[str, ...], *, yes: bool, dr
 
 def planned(places: Places, receipts: Receipts, *, keep_config: bool) -> Removal:
     """Reads files, and changes nothing."""
-    from pilotfish.hosts.registry import load_hosts
-    from pilotfish.hosts.shared.changes import plan_removal
-    from pilotfish.system.real_path import real_path
-
     wheres = [where_of("global", None), *(where_of("project", root) for root in _roots(receipts))]
     runs = [SetupRun(where, receipts, None, dry_run=False, remove=True) for where in wheres]
     hosts = [(run, host) for run in runs for host in load_hosts().values() if run.concerns(host)]
@@ -117,10 +108,6 @@ def planned(places: Places, receipts: Receipts, *, keep_config: bool) -> Removal
 
 def _may_be_ours(file: WiredFile, receipts: Receipts) -> bool:
     """Of a file that cannot be parsed; one that setup has never written is no reason to fail."""
-    from pilotfish.hosts.edits.edit import MARK
-    from pilotfish.hosts.shared.changes import read_host_file
-    from pilotfish.system.real_path import real_path
-
     with suppress(Failure):
         if MARK.encode() in (read_host_file(file.path, file.within).content or b"").lower():
             return True
@@ -129,8 +116,6 @@ def _may_be_ours(file: WiredFile, receipts: Receipts) -> bool:
 
 def _restore(removal: Removal, receipts: Receipts) -> dict[str, str]:
     """The files that could not be restored, and why; only their receipts stay."""
-    from pilotfish.hosts.shared.changes import carry_out, plan_removal
-
     stuck = dict(removal.stuck)
     for change in (change for plan in removal.plans for change in plan.needed):
         try:
@@ -160,10 +145,6 @@ def own_paths(places: Places, *, keep_config: bool, keep_setup: bool) -> tuple[s
 
 def _roots(receipts: Receipts) -> Iterator[str]:
     """The projects whose files were changed: a receipt names a file, and its project is one of the folders above it."""
-    from pilotfish.hosts.registry import load_hosts
-    from pilotfish.paths import ancestors
-    from pilotfish.system.real_path import real_path
-
     hosts = [host for host in load_hosts().values() if "project" in host.scopes]
     files = set(receipts.files())
     for folder in sorted({folder for file in files for folder in ancestors(os.path.dirname(file))[:-1]}):
@@ -199,9 +180,6 @@ def _may_remove() -> bool:
 
 def _delete(paths: tuple[str, ...], places: Places) -> None:
     """Also the folder that a long path of the state made the daemon put its socket into."""
-    from pilotfish.ipc.rendezvous import DaemonPlace
-    from pilotfish.paths import ancestors
-
     place = DaemonPlace(os.environ)
     if place.socket_folder != place.folder:
         shutil.rmtree(place.socket_folder, ignore_errors=True)

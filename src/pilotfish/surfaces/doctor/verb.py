@@ -3,20 +3,23 @@
 Exit codes: 0 nothing to do, 1 something to do.
 """
 
-from __future__ import annotations
-
 import json
 import os
+import platform
 import sys
-from typing import TYPE_CHECKING
 
+import anyio
 import click
 
+from pilotfish.config.load import Loaded
+from pilotfish.library.workspace import computer
+from pilotfish.surfaces.cli.project import workspace_of
 from pilotfish.surfaces.cli.workspace import host_option, root_of, root_option
-
-if TYPE_CHECKING:
-    from pilotfish.config.load import Loaded
-    from pilotfish.surfaces.doctor.report import DoctorReport
+from pilotfish.surfaces.doctor.bundle import write_bundle
+from pilotfish.surfaces.doctor.report import DoctorReport, report_json, report_lines
+from pilotfish.surfaces.doctor.servers import languages_of
+from pilotfish.surfaces.doctor.setup import findings
+from pilotfish.version import VERSION
 
 TODO = 1
 
@@ -33,16 +36,12 @@ def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str 
     Starts every language server that this workspace uses, once, and stops it again. Exit code: 0, 1 if there is
     something to do.
     """
-    from pilotfish.surfaces.doctor.report import report_json, report_lines
-
     report, loaded = _examined(os.path.abspath(root_of(root)))
     if as_json:
         click.echo(json.dumps(report_json(report), indent=2))
     else:
         click.echo("\n".join(report_lines(report)))
     if bundle is not None:
-        from pilotfish.surfaces.doctor.bundle import write_bundle
-
         held = write_bundle(bundle, report, loaded, os.environ)
         click.echo(f"\nWrote {bundle}. Read it before you share it. It contains:", err=True)
         click.echo("\n".join(f"  {line}" for line in held), err=True)
@@ -50,17 +49,6 @@ def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str 
 
 
 def _examined(root: str) -> tuple[DoctorReport, Loaded]:
-    import platform
-
-    import anyio
-
-    from pilotfish.library.workspace import computer
-    from pilotfish.surfaces.cli.project import workspace_of
-    from pilotfish.surfaces.doctor.report import DoctorReport
-    from pilotfish.surfaces.doctor.servers import languages_of
-    from pilotfish.surfaces.doctor.setup import findings
-    from pilotfish.version import VERSION
-
     workspace, loaded = workspace_of(root)
     languages, unserved = anyio.run(languages_of, workspace, computer(os.environ).spawn, _say)
     report = DoctorReport(

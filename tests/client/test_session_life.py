@@ -12,6 +12,7 @@ from pilotfish.client.handshake import client_capabilities
 from pilotfish.client.session import open_session
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import Encoding
+from pilotfish.servers.spec import Freshness
 from support.servers.script import SILENCE, Fail, Script
 from support.servers.scripted import ScriptedServer, spawning
 from support.servers.sessions import FILE, options, session_on
@@ -62,7 +63,10 @@ async def test_a_server_that_needs_its_settings_first_is_given_no_document_befor
                 "initialized", lambda _: script.ask("workspace/configuration", {"items": [{"section": "a"}]}) and None
             )
 
-    async with session_on(asking, settings_first=True, settings={"a": {"b": 1}}) as (session, server):
+    async with session_on(asking, freshness=Freshness(settings_first=True), settings={"a": {"b": 1}}) as (
+        session,
+        server,
+    ):
         session.sync(FILE, "x", "text")
         await server.until("textDocument/didOpen")
         assert told == [[[{"b": 1}]] if asks else []]

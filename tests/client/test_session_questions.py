@@ -13,6 +13,7 @@ from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull
 from pilotfish.protocol.watching import Change, PathChange, watch_registrations
+from pilotfish.servers.spec import Freshness
 from support.servers.script import SILENCE, Fail, Handler, Script
 from support.servers.scripted import Scenario
 from support.servers.sessions import FILE, URI, session_on
@@ -211,7 +212,10 @@ async def test_a_request_that_must_be_asked_again_is(code: int, data: object) ->
 @pytest.mark.proves("C96")
 async def test_a_server_that_says_cancelled_for_changed_is_asked_again() -> None:
     """Pyrefly, whose catalogue entry says so."""
-    async with session_on(offering(hover=refusing(2, -32800)), cancels_on_change=True) as (session, server):
+    async with session_on(offering(hover=refusing(2, -32800)), freshness=Freshness(cancels_on_change=True)) as (
+        session,
+        server,
+    ):
         assert bytes(await session.request("textDocument/hover", {})) == b'"done"'
         assert [message.method for message in server.received].count("textDocument/hover") == 3
 
@@ -419,7 +423,10 @@ async def test_a_server_that_reads_other_files_only_after_a_save_is_told_of_one(
         script.capabilities = {**EVERYTHING, "textDocumentSync": {"openClose": True, "change": 1, "save": True}}
         script.ignore("textDocument/didSave", "workspace/didChangeWatchedFiles")
 
-    async with session_on(saving, watches=watches, saves_after_changes=saves) as (session, server):
+    async with session_on(saving, watches=watches, freshness=Freshness(dependents_after_save=saves)) as (
+        session,
+        server,
+    ):
         session.sync(FILE, "python", "x")
         await session.request("textDocument/hover", {})
         before = len(server.received)
@@ -444,7 +451,7 @@ async def test_a_text_that_counts_for_other_files_only_when_its_own_file_is_aske
             script.on(method, lambda params: sent.append(params["textDocument"]["version"]))
         script.on("textDocument/foldingRange", lambda params: taken.append(sent[-1]) or [])
 
-    async with session_on(late, asked_after_text="textDocument/foldingRange") as (session, _):
+    async with session_on(late, freshness=Freshness(ask_after_text="textDocument/foldingRange")) as (session, _):
         versions = list[int]()
         for text in ("old", "new", "new"):
             versions.append(session.sync(FILE, "svelte", text))
@@ -468,7 +475,10 @@ async def test_a_deleted_document_is_followed_by_a_save_of_another_one(kept: boo
         script.capabilities = {**EVERYTHING, "textDocumentSync": {"openClose": True, "change": 1, "save": True}}
         script.ignore("textDocument/didSave", "workspace/didChangeWatchedFiles")
 
-    async with session_on(saving, watches=watches, saves_after_changes=True) as (session, server):
+    async with session_on(saving, watches=watches, freshness=Freshness(dependents_after_save=True)) as (
+        session,
+        server,
+    ):
         session.sync(FILE, "python", "x")
         if kept:
             session.sync(AbsPath("/w/b.py"), "python", "y")

@@ -17,10 +17,12 @@ from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, JsonObject, WorkspaceFolder
 from pilotfish.servers.inputs import InputEvidence
-from pilotfish.servers.spec import OnDemand, Relay
+from pilotfish.servers.spec import Freshness, PullSupport, Relay
 from pilotfish.servers.worktrees import Share
 from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
+
+UNDECLARED_PULL: JsonObject = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
 
 Relayed = Callable[[str, Json], Awaitable[Json]]
 """A request of another server and its arguments; the answer, None where there is none."""
@@ -40,26 +42,13 @@ class SessionOptions(Struct, frozen=True):
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
     initialize_seconds: float = 15.0
     request_seconds: float = 10.0
-    did_change_extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Members that this server understands in `didChange` beside the standard ones."""
+    freshness: Freshness = Freshness()
     watches: tuple[WatchRegistration, ...] = ()
     """The files whose changes on disk it is told of as long as it registers nothing of its own."""
     watches_outside: tuple[WatchRegistration, ...] = ()
     """Files outside of its root, whatever it registers."""
     watches_packages: tuple[WatchRegistration, ...] = ()
     """The same inside of installed packages. There may be thousands of folders, which no first answer waits for."""
-    saves_after_changes: bool = False
-    """It looks at the files that its open documents depend on only after a `didSave`."""
-    asked_after_text: str | None = None
-    """A request about a document: before it, answers about other files may still be of the old text of that one."""
-    settings_first: bool = False
-    """It takes in no document before it has been told its settings, for which it asks."""
-    cancels_on_change: bool = False
-    """It answers that a question was cancelled when it means that a document changed meanwhile."""
-    loaded_by: str | None = None
-    """The notification of its own by which it says that it has loaded its project."""
-    on_demand: OnDemand | None = None
-    """The command by which it is asked what the protocol has no request for."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
     announcements: tuple[str, ...] = ()
@@ -68,13 +57,16 @@ class SessionOptions(Struct, frozen=True):
     """How it asks another server of its root."""
     relayed: Relayed = no_answer
     """Asks that one."""
-    undeclared: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Capabilities that it has and does not declare."""
     inputs: InputEvidence | None = None
     """What it reads besides sources, as it is before the start; None: nothing is known of that."""
     share: Share | None = None
     """With which other worktrees it may share a process."""
     tap: Tap = field(default_factory=Tap)
+
+    @property
+    def undeclared(self) -> JsonObject:
+        """Capabilities that it has and does not declare."""
+        return UNDECLARED_PULL if self.freshness.pull is PullSupport.UNDECLARED else {}
 
 
 async def handshake(connection: Connection, options: SessionOptions, folder: WorkspaceFolder) -> InitializeResult:

@@ -96,11 +96,11 @@ class Session:
         self.held = process.held
         """What the system holds it to, because its workspace is not trusted."""
         self.inputs = options.inputs
-        self.on_demand = options.on_demand
+        self.freshness = options.freshness
         self.request_seconds = options.request_seconds
         self.capabilities = Capabilities()
         self.reports = Reports()
-        self.readiness = Readiness(options.loaded_by)
+        self.readiness = Readiness(options.freshness.loaded_by)
         self.changed = Pulse()
         """Notified when a document is opened, when a message may have changed what is known, and at the end."""
         self.encoding = Encoding.UTF16
@@ -216,7 +216,7 @@ class Session:
         for method in self._options.announcements:
             self._connection.notify(method, {})
         self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
-        await until_settings(self._inbox, self.changed, wanted=self._options.settings_first)
+        await until_settings(self._inbox, self.changed, wanted=self.freshness.settings_first)
         logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
 
     async def stop(self) -> None:
@@ -229,7 +229,7 @@ class Session:
         opens = not self.documents.is_open(path)
         notifications = self.documents.sync(path, language_id, text, anew=anew)
         self._post(notifications)
-        first = self._options.asked_after_text
+        first = self.freshness.ask_after_text
         if notifications and first is not None:
             # Nobody waits for the answer: what is asked from now on comes after it.
             self._connection.ask(first, {"textDocument": {"uri": uri_of(path)}})
@@ -277,7 +277,7 @@ class Session:
         if message is None:
             return False
         self._connection.notify("workspace/didChangeWatchedFiles", message)
-        if self._options.saves_after_changes:
+        if self.freshness.dependents_after_save:
             self._save_after(changes)
         return True
 
@@ -331,7 +331,7 @@ class Session:
             if not isinstance(answer, ResponseError):
                 return answer
             tries += 1
-            delay = retry_delay(call.method, answer, tries, cancels_on_change=self._options.cancels_on_change)
+            delay = retry_delay(call.method, answer, tries, cancels_on_change=self.freshness.cancels_on_change)
             if delay is None or current_time() + delay >= deadline:
                 raise self._said_no(call.method, answer)
             await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later
@@ -453,8 +453,8 @@ class Session:
     def _post(self, notifications: tuple[Notification, ...]) -> None:
         for notification in notifications:
             params: object = notification.params
-            if self._options.did_change_extra and notification.method == "textDocument/didChange":
-                params = {**msgspec.to_builtins(params), **self._options.did_change_extra}
+            if self.freshness.did_change_extra and notification.method == "textDocument/didChange":
+                params = {**msgspec.to_builtins(params), **self.freshness.did_change_extra}
             self._connection.notify(notification.method, params)
 
     def _language_of(self, path: AbsPath | None) -> str | None:

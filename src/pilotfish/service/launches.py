@@ -38,7 +38,7 @@ from pilotfish.servers.locate import PLUGINS, ProgramFound, find_npm_file, locat
 from pilotfish.servers.matching import own_files, sources_in
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import is_marked
-from pilotfish.servers.spec import Environment, PullSupport, ServerSpec
+from pilotfish.servers.spec import Environment, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.servers.worktrees import Share, Started, share_of
 from pilotfish.service.python_environments import PythonEnvironments
@@ -49,10 +49,6 @@ from pilotfish.system.real_path import real_path
 
 MAX_NAMED = 5
 """Files that a refusal names."""
-
-UNDECLARED_PULL: Mapping[str, Json] = {
-    "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}
-}
 
 SHARING: Mapping[bool | str, Collection[str]] = {False: (), "auto": {"auto"}, True: {"auto", "asked"}}
 """Which servers serve several worktrees, by what the configuration wants. `auto`: ten worktrees were shown to need no
@@ -165,20 +161,13 @@ class Launches:
             settings=dict(ready.settings),
             initialize_seconds=self._config.servers[spec.id].timing.initialize_timeout_ms / 1000,
             request_seconds=self._config.servers[spec.id].timing.request_timeout_ms / 1000,
-            did_change_extra=spec.freshness.did_change_extra,
+            freshness=spec.freshness,
             watches=own_files(spec),
             watches_outside=sources_in(outside[:MAX_FILES], spec),
             watches_packages=sources_in(self._watched_packages(spec, root, python), spec),
-            saves_after_changes=spec.freshness.dependents_after_save,
-            asked_after_text=spec.freshness.ask_after_text,
-            settings_first=spec.freshness.settings_first,
-            cancels_on_change=spec.freshness.cancels_on_change,
-            loaded_by=spec.freshness.loaded_by,
-            on_demand=spec.freshness.on_demand,
             death_signs=spec.death_signs,
             announcements=spec.announcements,
             relay=spec.relay,
-            undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
             inputs=inputs,
         )
 

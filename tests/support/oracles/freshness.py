@@ -296,8 +296,8 @@ class OneServer(Workspace):
 
         def options() -> SessionOptions:
             inputs = input_evidence(INPUTS, root, root, (AbsPath(f"{root}/packages"),))
-            on_demand = self._world.kind.freshness.on_demand
-            return SessionOptions("honest", root, launch, watches=EVERY_FILE, on_demand=on_demand, inputs=inputs)
+            known = self._world.kind.freshness
+            return SessionOptions("honest", root, launch, watches=EVERY_FILE, freshness=known, inputs=inputs)
 
         return Recipe(Key("honest", root), options, restore)
 

@@ -99,7 +99,7 @@ async def bench(
     freshness: Freshness | None = None, inputs: InputEvidence | None = None, **capabilities: Any
 ) -> AsyncGenerator[Bench]:
     known = freshness or Freshness()
-    async with session_on(server_with(**capabilities), inputs=inputs, loaded_by=known.loaded_by) as (session, server):
+    async with session_on(server_with(**capabilities), inputs=inputs, freshness=known) as (session, server):
         yield Bench(session, server, known, Ledger())
 
 

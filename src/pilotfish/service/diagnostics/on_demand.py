@@ -210,7 +210,7 @@ async def reread(session: Session, changes: Iterable[PathChange]) -> bool:
     The requests go out at once: what is asked after that is answered from what they have read. A server that refuses
     cannot be believed any more, and is ended. Raises its failure when it ends meanwhile.
     """
-    on_demand = session.on_demand
+    on_demand = session.freshness.on_demand
     if on_demand is None or on_demand.reread is None:
         return True
     is_open = session.documents.is_open

@@ -74,11 +74,11 @@ def main() -> None:
     bundles: dict[tuple[Manager, tuple[str, ...]], list[ServerSpec]] = {}
     for server in (name for name in wanted if name not in helpers):
         spec = load()[server]
-        manager = Manager.PIP if server in FROM_PYPI else Manager.NPM
+        manager = "pip" if server in FROM_PYPI else "npm"
         bundles.setdefault((manager, spec.install[manager]), []).append(spec)
     for (manager, packages), specs in bundles.items():
         name = re.split(r"[\[=@]", packages[0].lstrip("@"))[0].replace("/", "-")
-        pinned = from_pypi(packages) if manager is Manager.PIP else from_npm(packages, BEFORE.get(specs[0].id))
+        pinned = from_pypi(packages) if manager == "pip" else from_npm(packages, BEFORE.get(specs[0].id))
         links = {"links": LINKS[specs[0].id]} if specs[0].id in LINKS else {}
         write(name, {spec.id: spec.command[0] for spec in specs}, packages, {**pinned, **links})
 

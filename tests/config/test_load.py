@@ -13,7 +13,7 @@ from pilotfish.config.files import MAX_PROJECT_BYTES, WorkspaceFiles
 from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
 from pilotfish.config.problems import ProblemGrade
-from pilotfish.config.schema import FeedbackSettings, PoolSettings, RestartPolicy, SecuritySettings, TimingSettings
+from pilotfish.config.schema import FeedbackSettings, PoolSettings, SecuritySettings, TimingSettings
 from pilotfish.config.trust import TrustGrant
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Severity
@@ -182,11 +182,11 @@ def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> Non
     assert pi.feedback.severities == {Severity.ERROR, Severity.WARNING}
     assert pi.origins["feedback", "maxBytes"] == ValueOrigin(ConfigSource.HOST, preset="pi")
     assert home.load(host="opencode").config.feedback.max_total_lines is None
-    assert home.load(host="llxprt").config.servers["pyright"].restart is RestartPolicy.NEVER
-    assert pi.servers["pyright"].restart is RestartPolicy.BACKOFF
+    assert home.load(host="llxprt").config.servers["pyright"].restart == "never"
+    assert pi.servers["pyright"].restart == "backoff"
     home.user({"feedback": {"preset": "llxprt"}, "lsp": {"pyright": {"restart": "backoff"}}})
     assert home.load(host="pi").config.feedback.max_other_files == 5
-    assert home.load(host="llxprt").config.servers["pyright"].restart is RestartPolicy.BACKOFF
+    assert home.load(host="llxprt").config.servers["pyright"].restart == "backoff"
 
 
 @pytest.mark.proves("CFG-6", "FMT-8")

@@ -22,7 +22,6 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import PINS, Bundle, ToolsFolder, bundles
 from pilotfish.servers.locate import Lookup, Origin, ProgramFound, locate, tool_folders
-from pilotfish.servers.spec import Manager
 from pilotfish.surfaces.install.install import install, remove
 from pilotfish.surfaces.install.verb import install as verb
 
@@ -37,7 +36,7 @@ pytestmark = pytest.mark.proves("REG-7")
     "bundle", {bundle.name: bundle for bundle in bundles().values()}.values(), ids=lambda one: one.name
 )
 def test_a_bundle_is_what_the_catalogue_names_and_every_package_has_a_hash(bundle: Bundle) -> None:
-    manager = Manager.PIP if bundle.source == "PyPI" else Manager.NPM
+    manager = "pip" if bundle.source == "PyPI" else "npm"
     helpers = {name: package for spec in load().values() for name, package in spec.helpers.items()}
     for server, program in bundle.programs.items():
         if server in helpers:

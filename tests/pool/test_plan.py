@@ -2,7 +2,6 @@
 
 import pytest
 
-from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import (
@@ -67,13 +66,13 @@ BUSY = Running(0, 0, in_flight=1)
         pytest.param(Broken(CRASH, 1, NOW), Demand(), Start(), id="broken, its time has come → start"),
         pytest.param(
             Broken(CRASH, 1, NOW - 1, leases=2, witnesses=1),
-            Demand(RestartPolicy.NEVER),
+            Demand("never"),
             Refuse(CRASH),
             id="broken, never restarted",
         ),
         pytest.param(
             Broken(CRASH, 1, NOW - 1, leases=2),
-            Demand(RestartPolicy.NEVER),
+            Demand("never"),
             Start(),
             id="broken, and whoever saw it has left",
         ),

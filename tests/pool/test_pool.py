@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import MAX_RELAYED, Session
 from pilotfish.config.places import user_places
-from pilotfish.config.schema import PoolSettings, RestartPolicy
+from pilotfish.config.schema import PoolSettings
 from pilotfish.daemon.settings import settings_of
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
@@ -234,7 +234,7 @@ async def test_never_means_that_a_broken_server_stays_broken() -> None:
     async with pool_on(dying_at_start, working) as (pool, servers):
         for _ in range(2):
             with pytest.raises(ServerFailed):
-                await pool.use(recipe(), hover, lease="one", restart=RestartPolicy.NEVER)
+                await pool.use(recipe(), hover, lease="one", restart="never")
             await anyio.sleep(1000)
         assert len(servers) == 1
 
@@ -612,7 +612,7 @@ async def test_a_stopped_server_is_remembered_for_an_hour_while_its_client_is_th
 async def test_a_failure_is_remembered_while_the_client_is_there_that_it_was_reported_to() -> None:
     async with pool_on(dying_at_start) as (pool, _):
         with pytest.raises(ServerFailed):
-            await pool.use(recipe(), hover, lease="one", restart=RestartPolicy.NEVER)
+            await pool.use(recipe(), hover, lease="one", restart="never")
         await anyio.sleep(10_000)
         assert isinstance(pool.entries()[KEY].slot, Broken)
         pool.release("one")

@@ -27,30 +27,30 @@ def spec(*managers: Manager) -> ServerSpec:
 @pytest.mark.parametrize(
     ("managers", "platform", "installed", "expected"),
     [
-        ((Manager.NPM, Manager.PIP), "linux", "npm pip", "npm install --global pkg"),
-        ((Manager.NPM, Manager.PIP), "linux", "pip", "pip install pkg"),
-        ((Manager.NPM, Manager.PIP), "linux", "", "npm install --global pkg (needs npm, which is not installed)"),
-        ((Manager.NPM, Manager.BREW), "darwin", "npm brew", "brew install pkg"),
-        ((Manager.NPM, Manager.BREW), "darwin", "npm", "npm install --global pkg"),
-        ((Manager.BREW, Manager.CARGO), "linux", "brew cargo", "cargo install --locked pkg"),
-        ((Manager.APT, Manager.PIP), "linux", "apt pip", "apt install pkg"),
-        ((Manager.APT, Manager.PIP), "darwin", "pip", "pip install pkg"),
-        ((Manager.BREW, Manager.URL), "linux", "", "a download from pkg"),
+        (("npm", "pip"), "linux", "npm pip", "npm install --global pkg"),
+        (("npm", "pip"), "linux", "pip", "pip install pkg"),
+        (("npm", "pip"), "linux", "", "npm install --global pkg (needs npm, which is not installed)"),
+        (("npm", "brew"), "darwin", "npm brew", "brew install pkg"),
+        (("npm", "brew"), "darwin", "npm", "npm install --global pkg"),
+        (("brew", "cargo"), "linux", "brew cargo", "cargo install --locked pkg"),
+        (("apt", "pip"), "linux", "apt pip", "apt install pkg"),
+        (("apt", "pip"), "darwin", "pip", "pip install pkg"),
+        (("brew", "url"), "linux", "", "a download from pkg"),
         (
-            (Manager.BREW, Manager.CARGO),
+            ("brew", "cargo"),
             "linux",
             "",
             "cargo install --locked pkg (needs cargo, which is not installed)",
         ),
-        ((Manager.BREW,), "linux", "", None),
-        ((Manager.BREW,), "linux", "brew", "brew install pkg"),
-        ((Manager.BREW, Manager.URL), "win32", "", "a download from pkg"),
-        ((Manager.APT,), "win32", "", None),
+        (("brew",), "linux", "", None),
+        (("brew",), "linux", "brew", "brew install pkg"),
+        (("brew", "url"), "win32", "", "a download from pkg"),
+        (("apt",), "win32", "", None),
         ((), "linux", "npm", None),
-        ((Manager.GO,), "linux", "go", "go install pkg@latest"),
-        ((Manager.NIX,), "linux", "nix", "nix profile install 'nixpkgs#pkg'"),
-        ((Manager.RUSTUP,), "linux", "rustup", "rustup component add pkg"),
-        ((Manager.SHELL,), "linux", "", "pkg"),
+        (("go",), "linux", "go", "go install pkg@latest"),
+        (("nix",), "linux", "nix", "nix profile install 'nixpkgs#pkg'"),
+        (("rustup",), "linux", "rustup", "rustup component add pkg"),
+        (("shell",), "linux", "", "pkg"),
     ],
 )
 def test_the_install_command_is_for_this_platform_and_what_is_on_it(
@@ -160,7 +160,7 @@ def test_a_program_that_servers_run_has_its_name_everywhere(
 
 
 def test_an_install_command_can_be_pasted_into_a_shell() -> None:
-    of_extras = replace(spec(), install={Manager.PIP: ("server[all]==1.0",)})
+    of_extras = replace(spec(), install={"pip": ("server[all]==1.0",)})
     assert install_command(of_extras, lambda program: program == "pip", "linux") == "pip install 'server[all]==1.0'"
 
 
@@ -206,7 +206,7 @@ LATER = frozenset(["dart-sdk", "perlnavigator", "ruby-ruby-lsp", "rust-analyzer"
 
 @pytest.mark.proves("REG-6")
 def test_every_package_that_a_hint_names_is_in_debian() -> None:
-    named = {package for one in load().values() for package in one.install.get(Manager.APT, ())}
+    named = {package for one in load().values() for package in one.install.get("apt", ())}
     assert named == BOOKWORM | LATER
     release = Path("/etc/os-release")
     if (

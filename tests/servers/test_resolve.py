@@ -206,19 +206,15 @@ def test_the_search_ends_where_the_file_is_at_home(path: str, expected: str) -> 
 @pytest.mark.parametrize(
     ("grouping", "files", "expected"),
     [
-        pytest.param(Grouping.NPM, {"/w/package.json": '{"workspaces": ["pkg/*"]}'}, "/w", id="npm"),
-        pytest.param(
-            Grouping.NPM, {"/w/package.json": '{"workspaces": ["other/*"]}'}, "/w/pkg/one", id="npm, not ours"
-        ),
-        pytest.param(Grouping.NPM, {"/w/package.json": "{"}, "/w/pkg/one", id="npm, broken"),
-        pytest.param(Grouping.PNPM, {"/w/pnpm-workspace.yaml": "packages:\n  - 'pkg/*'\n"}, "/w", id="pnpm"),
-        pytest.param(Grouping.CARGO, {"/w/Cargo.toml": "[workspace]\nmembers = []"}, "/w", id="Cargo"),
-        pytest.param(Grouping.CARGO, {"/w/Cargo.toml": "[package]"}, "/w/pkg/one", id="Cargo, no workspace"),
-        pytest.param(Grouping.GO_WORK, {"/w/go.work": "go 1.22\nuse ./pkg/one\n"}, "/w", id="go.work"),
-        pytest.param(Grouping.GO_WORK, {"/w/go.work": "use ./pkg/two"}, "/w/pkg/one", id="go.work, not ours"),
-        pytest.param(
-            Grouping.UV, {"/w/pyproject.toml": '[tool.uv.workspace]\nmembers = ["pkg/*"]'}, "/w", id="uv workspace"
-        ),
+        pytest.param("npm", {"/w/package.json": '{"workspaces": ["pkg/*"]}'}, "/w", id="npm"),
+        pytest.param("npm", {"/w/package.json": '{"workspaces": ["other/*"]}'}, "/w/pkg/one", id="npm, not ours"),
+        pytest.param("npm", {"/w/package.json": "{"}, "/w/pkg/one", id="npm, broken"),
+        pytest.param("pnpm", {"/w/pnpm-workspace.yaml": "packages:\n  - 'pkg/*'\n"}, "/w", id="pnpm"),
+        pytest.param("cargo", {"/w/Cargo.toml": "[workspace]\nmembers = []"}, "/w", id="Cargo"),
+        pytest.param("cargo", {"/w/Cargo.toml": "[package]"}, "/w/pkg/one", id="Cargo, no workspace"),
+        pytest.param("go-work", {"/w/go.work": "go 1.22\nuse ./pkg/one\n"}, "/w", id="go.work"),
+        pytest.param("go-work", {"/w/go.work": "use ./pkg/two"}, "/w/pkg/one", id="go.work, not ours"),
+        pytest.param("uv", {"/w/pyproject.toml": '[tool.uv.workspace]\nmembers = ["pkg/*"]'}, "/w", id="uv workspace"),
     ],
 )
 def test_a_monorepo_is_one_root_for_the_packages_it_claims(

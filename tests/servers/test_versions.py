@@ -9,14 +9,14 @@ from pilotfish.model import AbsPath
 from pilotfish.servers import versions
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.locate import Lookup, ProgramFound, locate
-from pilotfish.servers.spec import FileRule, Manager, RootRule, ServerSpec
+from pilotfish.servers.spec import FileRule, RootRule, ServerSpec
 from pilotfish.servers.versions import installed_version, is_between
 
 pytestmark = pytest.mark.proves("T46")
 
 SPEC = ServerSpec(
     "s", "Server", ("x",), ("s",), FileRule((".x",)), RootRule(),
-    install={Manager.NPM: ("@a/s@1.0.0",), Manager.PIP: ("The_Server[all]==1.0.0",), Manager.APT: ("s-deb",)},
+    install={"npm": ("@a/s@1.0.0",), "pip": ("The_Server[all]==1.0.0",), "apt": ("s-deb",)},
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_a_program_is_asked_last_and_once_in_no_project(tmp_path: Path) -> None:
 def test_what_we_pin_is_what_was_shown() -> None:
     """`pilotfish install` must not install what is then withheld."""
     for spec in load().values():
-        pinned = [name.rpartition("@")[2] for name in spec.install.get(Manager.NPM, ())[:1]]
-        pinned += [name.rpartition("==")[2] for name in spec.install.get(Manager.PIP, ())[:1]]
+        pinned = [name.rpartition("@")[2] for name in spec.install.get("npm", ())[:1]]
+        pinned += [name.rpartition("==")[2] for name in spec.install.get("pip", ())[:1]]
         if spec.shown is not None:
             assert [version for version in pinned if not is_between(version, spec.shown.first, spec.shown.last)] == []

@@ -38,7 +38,7 @@ class ServerConfig(ServerEntry, frozen=True, kw_only=True):
     """One server's entry, complete. `command` is empty when no file that we believe named one."""
 
     id: str
-    restart: RestartPolicy = RestartPolicy.BACKOFF
+    restart: RestartPolicy = "backoff"
     timing: TimingSettings
     """Its own limits where it has some."""
     withheld: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
 def _server(
     server: str, entry: ServerEntry, general: TimingSettings, merged: Merged, about: Circumstances
 ) -> ServerConfig:
-    by_host = HOST_RESTART.get(about.host, RestartPolicy.BACKOFF)
+    by_host = HOST_RESTART.get(about.host, "backoff")
     own: dict[str, Any] = {
         "id": server,
         "restart": by_host if entry.restart is UNSET else entry.restart,

@@ -98,11 +98,8 @@ class ProjectConfigPolicy(StrEnum):
     NEVER = "never"
 
 
-class RestartPolicy(StrEnum):
-    """What follows a crash."""
-
-    BACKOFF = "backoff"
-    NEVER = "never"
+RestartPolicy = Literal["backoff", "never"]
+"""What follows a crash."""
 
 
 # --- Sections -----------------------------------------------------------------------------------------------------
@@ -342,8 +339,8 @@ HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
 }
 """Defaults under a host: its users were promised these numbers."""
 
-HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": RestartPolicy.NEVER}
-"""What follows a crash under a host, where it is not `BACKOFF`: LLxprt promises no restarts."""
+HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": "never"}
+"""What follows a crash under a host, where it is not `backoff`: LLxprt promises no restarts."""
 
 SAME_SEVERITIES = frozenset({"llxprt"})
 """Hosts whose users were promised that `includeSeverities` holds for the diagnostics that a model asks for, too."""

@@ -128,28 +128,22 @@ def _bare(node: inspect.Type) -> tuple[inspect.Type, Mapping[str, Any]]:
     return node, extra
 
 
+WRITTEN: Mapping[type[inspect.Type], type] = {
+    inspect.StructType: dict,
+    inspect.DictType: dict,
+    inspect.VarTupleType: list,
+    inspect.IntType: int,
+    inspect.BoolType: bool,
+    inspect.NoneType: type(None),
+    inspect.StrType: str,
+}
+"""What JSON has for each type; one of several words, and anything, may be written in any way."""
+
+
 def _branch(node: inspect.Type, value: Json) -> inspect.Type | None:
     """The type itself, or the member of a union, that `value` has in JSON; None when it has another one."""
     kinds = [_bare(kind)[0] for kind in node.types] if isinstance(node, inspect.UnionType) else [node]
-    return next((kind for kind in kinds if _is_written_as(kind, value)), None)
-
-
-def _is_written_as(node: inspect.Type, value: Json) -> bool:
-    match node:
-        case inspect.StructType() | inspect.DictType():
-            return isinstance(value, dict)
-        case inspect.VarTupleType():
-            return isinstance(value, list)
-        case inspect.IntType():
-            return isinstance(value, int) and not isinstance(value, bool)
-        case inspect.BoolType():
-            return isinstance(value, bool)
-        case inspect.NoneType():
-            return value is None
-        case inspect.StrType():
-            return isinstance(value, str)
-        case _:  # one of several words, or anything
-            return True
+    return next((kind for kind in kinds if type(value) is WRITTEN.get(type(kind), type(value))), None)
 
 
 def _fits(node: inspect.Type, value: Any) -> bool:

@@ -135,7 +135,7 @@ class Limits(Struct, frozen=True):
 class Demand(Struct, frozen=True):
     """What the planner needs to know about the client that asks."""
 
-    restart: RestartPolicy = RestartPolicy.BACKOFF
+    restart: RestartPolicy = "backoff"
     fingerprint: str = ""
 
 
@@ -256,7 +256,7 @@ def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float | None:
 
 def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None:
     failure, scene = broken.failure, broken.failure.scene
-    if demand.restart is RestartPolicy.NEVER and broken.witnesses:
+    if demand.restart == "never" and broken.witnesses:
         return Refuse(failure)
     recent = [when for when in broken.crashes if now - when < CRASH_WINDOW]
     if len(recent) >= CRASH_LIMIT:

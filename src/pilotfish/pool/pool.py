@@ -124,7 +124,7 @@ class Pool:
         work: Callable[[Session], Awaitable[T]],
         *,
         lease: str,
-        restart: RestartPolicy = RestartPolicy.BACKOFF,
+        restart: RestartPolicy = "backoff",
     ) -> T:
         """Run `work` on the session of a key, starting it if need be.
 
@@ -138,7 +138,7 @@ class Pool:
             return await self._work(entry, work)
         except Failure as failed:
             renewed = entry.stopping_for is Why.INPUTS
-            crashed = failed.code in {Code.SERVER_CRASHED, Code.SERVER_HUNG} and restart is not RestartPolicy.NEVER
+            crashed = failed.code in {Code.SERVER_CRASHED, Code.SERVER_HUNG} and restart != "never"
             if not (renewed or crashed):
                 raise
             entry = await self._admit(recipe, demand, lease)

@@ -23,7 +23,7 @@ from pilotfish.paths import BIN
 from pilotfish.protocol.uris import path_of
 from pilotfish.servers.links import link_path, linked_program, make_link, program_in
 from pilotfish.servers.locate import Gated, ProgramMissing, tool_folders
-from pilotfish.servers.spec import Manager, ServerSpec
+from pilotfish.servers.spec import ServerSpec
 from pilotfish.system.apt import offers
 from pilotfish.system.windows import program_suffixes
 
@@ -159,34 +159,34 @@ def _here() -> str:
 
 # --- Why a server cannot be started, and how to get it here (REG-5, REG-6) --------------------------------------------
 
-COMMANDS: Mapping[Manager, str] = {
-    Manager.APT: "apt install",
-    Manager.BREW: "brew install",
-    Manager.CARGO: "cargo install --locked",
-    Manager.COMPOSER: "composer global require",
-    Manager.COURSIER: "cs install",
-    Manager.DOTNET: "dotnet tool install --global",
-    Manager.GEM: "gem install",
-    Manager.GHCUP: "ghcup install",
-    Manager.GO: "go install",
-    Manager.NIMBLE: "nimble install",
-    Manager.NIX: "nix profile install",
-    Manager.NPM: "npm install --global",
-    Manager.OPAM: "opam install",
-    Manager.PIP: "pip install",
-    Manager.RUSTUP: "rustup component add",
+COMMANDS: Mapping[str, str] = {
+    "apt": "apt install",
+    "brew": "brew install",
+    "cargo": "cargo install --locked",
+    "composer": "composer global require",
+    "coursier": "cs install",
+    "dotnet": "dotnet tool install --global",
+    "gem": "gem install",
+    "ghcup": "ghcup install",
+    "go": "go install",
+    "nimble": "nimble install",
+    "nix": "nix profile install",
+    "npm": "npm install --global",
+    "opam": "opam install",
+    "pip": "pip install",
+    "rustup": "rustup component add",
 }
 
-PROGRAMS: Mapping[Manager, str] = {manager: command.split()[0] for manager, command in COMMANDS.items()}
+PROGRAMS: Mapping[str, str] = {manager: command.split()[0] for manager, command in COMMANDS.items()}
 """What must be installed for a manager's command to work."""
 
-LATER: Mapping[str, tuple[Manager, ...]] = {"linux": (Manager.BREW,)}
+LATER: Mapping[str, tuple[str, ...]] = {"linux": ("brew",)}
 """Managers that are there, and are seldom what people use, by `sys.platform`."""
 
-FIRST: Mapping[str, tuple[Manager, ...]] = {"darwin": (Manager.BREW,)}
+FIRST: Mapping[str, tuple[str, ...]] = {"darwin": ("brew",)}
 """What people there use for everything."""
 
-ONLY_ON: Mapping[Manager, tuple[str, ...]] = {Manager.APT: ("linux",), Manager.BREW: ("darwin", "linux")}
+ONLY_ON: Mapping[str, tuple[str, ...]] = {"apt": ("linux",), "brew": ("darwin", "linux")}
 """Managers that are not everywhere."""
 
 
@@ -204,17 +204,18 @@ def install_command(
     bundle = bundles().get(spec.id)
     if bundle is not None and (bundle.source == "PyPI" or is_installed("npm")):
         return f"pilotfish install {spec.id}"
-    usable = sorted((manager for manager in spec.install if _exists(manager, platform)), key=_turn(platform))
+    packages: dict[str, Sequence[str]] = {**spec.install}
+    usable = sorted((manager for manager in packages if _exists(manager, platform)), key=_turn(platform))
     present = [manager for manager in usable if manager not in PROGRAMS or is_installed(PROGRAMS[manager])]
     for manager in present:
-        if manager is not Manager.APT or all(map(offers, spec.install[manager])):
-            return _command(manager, spec.install[manager])
+        if manager != "apt" or all(map(offers, packages[manager])):
+            return _command(manager, packages[manager])
     if bundle is not None:
         return f"pilotfish install {spec.id} (needs npm, which is not installed)"
     absent = [manager for manager in usable if manager not in (*present, *LATER.get(platform, ()))]
     if not absent:
         return None
-    return f"{_command(absent[0], spec.install[absent[0]])} (needs {PROGRAMS[absent[0]]}, which is not installed)"
+    return f"{_command(absent[0], packages[absent[0]])} (needs {PROGRAMS[absent[0]]}, which is not installed)"
 
 
 def helper_command(
@@ -226,9 +227,11 @@ def helper_command(
     """How to install a program that servers run; package managers have it by its own name."""
     if program in bundles():
         return f"pilotfish install {program}"
-    managers = (one for one in (Manager.APT, Manager.BREW) if _exists(one, platform) and is_installed(PROGRAMS[one]))
-    known = (manager for manager in managers if manager is not Manager.APT or offers(program))
-    return next((f"{COMMANDS[manager]} {program}" for manager in known), None)
+    for manager, command in COMMANDS.items():
+        is_known = manager == "brew" or (manager == "apt" and offers(program))
+        if is_known and _exists(manager, platform) and is_installed(PROGRAMS[manager]):
+            return f"{command} {program}"
+    return None
 
 
 def missing_helpers(spec: ServerSpec, is_here: Callable[[str], bool]) -> Mapping[str, str]:
@@ -285,23 +288,23 @@ def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str 
             assert_never(located)
 
 
-def _exists(manager: Manager, platform: str) -> bool:
+def _exists(manager: str, platform: str) -> bool:
     return platform in ONLY_ON.get(manager, (platform,))
 
 
-def _turn(platform: str) -> Callable[[Manager], int]:
+def _turn(platform: str) -> Callable[[str], int]:
     """The order of managers; those alike stay as the catalogue has them."""
-    first, later = FIRST.get(platform, ()), (*LATER.get(platform, ()), Manager.SHELL, Manager.URL)
+    first, later = FIRST.get(platform, ()), (*LATER.get(platform, ()), "shell", "url")
     return lambda manager: -1 if manager in first else later.index(manager) + 1 if manager in later else 0
 
 
-def _command(manager: Manager, packages: Sequence[str]) -> str:
-    if manager is Manager.URL:
+def _command(manager: str, packages: Sequence[str]) -> str:
+    if manager == "url":
         return f"a download from {packages[0]}"
-    if manager is Manager.SHELL:
+    if manager == "shell":
         return packages[0]
-    if manager is Manager.GO:
+    if manager == "go":
         packages = [f"{package}@latest" for package in packages]
-    if manager is Manager.NIX:
+    if manager == "nix":
         packages = [f"nixpkgs#{package}" for package in packages]
     return f"{COMMANDS[manager]} {shlex.join(packages)}"

@@ -11,7 +11,7 @@ from functools import cache
 import msgspec
 from msgspec import Struct, field
 
-from pilotfish.servers.spec import Manager, ServerSpec
+from pilotfish.servers.spec import ServerSpec
 
 FILE = os.path.join(os.path.dirname(__file__), "proven.json")
 
@@ -55,5 +55,5 @@ def why_listed(spec: ServerSpec) -> str:
     """Why there is no proof of a server."""
     if spec.unproven is not None:
         return spec.unproven
-    carried = {Manager.APT, Manager.NPM, Manager.PIP} & spec.install.keys()
+    carried = {"apt", "npm", "pip"} & spec.install.keys()
     return "nobody has run it yet" if carried else "PyPI, npm and Debian do not carry it"

@@ -118,9 +118,10 @@ def _grouped(rule: RootRule, search: Search, place: int) -> str:
     package = search.folders[place]
     for folder in search.folders[place:]:
         for grouping in rule.grouping:
-            if not search.has(folder, (MANIFESTS[grouping],)):
+            name, _ = MANIFESTS[grouping]
+            if not search.has(folder, (name,)):
                 continue
-            found = claim(grouping, search.text(os.path.join(folder, MANIFESTS[grouping])) or "")
+            found = claim(grouping, search.text(os.path.join(folder, name)) or "")
             if found and found.covers("/".join(below(package, folder) or ())):
                 return folder
     return package
@@ -188,7 +189,7 @@ def claim(grouping: Grouping, manifest: str) -> Claim | None:
 
     One that does not parse claims nothing: the package then is its own root, as without the manifest.
     """
-    return _READERS[grouping](manifest)
+    return MANIFESTS[grouping][1](manifest)
 
 
 def _cargo(manifest: str) -> Claim | None:
@@ -259,19 +260,11 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in items(value) if isinstance(item, str))
 
 
-_READERS: Mapping[Grouping, Callable[[str], Claim | None]] = {
-    Grouping.CARGO: _cargo,
-    Grouping.GO_WORK: _go_work,
-    Grouping.NPM: _npm,
-    Grouping.PNPM: _pnpm,
-    Grouping.UV: _uv,
+MANIFESTS: Mapping[Grouping, tuple[str, Callable[[str], Claim | None]]] = {
+    "cargo": ("Cargo.toml", _cargo),
+    "go-work": ("go.work", _go_work),
+    "npm": ("package.json", _npm),
+    "pnpm": ("pnpm-workspace.yaml", _pnpm),
+    "uv": ("pyproject.toml", _uv),
 }
-
-MANIFESTS: Mapping[Grouping, str] = {
-    Grouping.CARGO: "Cargo.toml",
-    Grouping.GO_WORK: "go.work",
-    Grouping.NPM: "package.json",
-    Grouping.PNPM: "pnpm-workspace.yaml",
-    Grouping.UV: "pyproject.toml",
-}
-"""The file that each kind of manifest is."""
+"""The file that each kind of manifest is, and how it is read."""

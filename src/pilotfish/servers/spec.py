@@ -51,36 +51,15 @@ class RootStrategy(StrEnum):
     WORKSPACE = "workspace"
 
 
-class Grouping(StrEnum):
-    """A manifest that joins several packages into one root."""
-
-    CARGO = "cargo"
-    GO_WORK = "go-work"
-    NPM = "npm"
-    PNPM = "pnpm"
-    UV = "uv"
+Grouping = Literal["cargo", "go-work", "npm", "pnpm", "uv"]
+"""A manifest that joins several packages into one root."""
 
 
-class Manager(StrEnum):
-    """What can install a server. `URL` is a page for people, `SHELL` a command line for people."""
-
-    APT = "apt"
-    BREW = "brew"
-    CARGO = "cargo"
-    COMPOSER = "composer"
-    COURSIER = "coursier"
-    DOTNET = "dotnet"
-    GEM = "gem"
-    GHCUP = "ghcup"
-    GO = "go"
-    NIMBLE = "nimble"
-    NIX = "nix"
-    NPM = "npm"
-    OPAM = "opam"
-    PIP = "pip"
-    RUSTUP = "rustup"
-    SHELL = "shell"
-    URL = "url"
+Manager = Literal[
+    "apt", "brew", "cargo", "composer", "coursier", "dotnet", "gem", "ghcup", "go", "nimble", "nix", "npm", "opam",
+    "pip", "rustup", "shell", "url",
+]  # fmt: skip
+"""What can install a server. `url` is a page for people, `shell` a command line for people."""
 
 
 class PullSupport(StrEnum):

@@ -15,7 +15,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.protocol.codec import member
 from pilotfish.servers.manifests import MAX_JSON_CHARACTERS, json_value
-from pilotfish.servers.spec import Manager, ServerSpec
+from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.system.real_path import real_path
 
@@ -53,9 +53,9 @@ def _version(
 
 
 def _packages(spec: ServerSpec) -> tuple[frozenset[str], ...]:
-    wheels = (re.split(r"[\[=]", package)[0] for package in spec.install.get(Manager.PIP, ()))
-    modules = (package.rpartition("@")[0] for package in spec.install.get(Manager.NPM, ()))
-    return frozenset(map(_normalised, wheels)), frozenset(modules), frozenset(spec.install.get(Manager.APT, ()))
+    wheels = (re.split(r"[\[=]", package)[0] for package in spec.install.get("pip", ()))
+    modules = (package.rpartition("@")[0] for package in spec.install.get("npm", ()))
+    return frozenset(map(_normalised, wheels)), frozenset(modules), frozenset(spec.install.get("apt", ()))
 
 
 def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:

@@ -4,8 +4,7 @@ from fuzz.pieces import Pieces
 from pilotfish.model import AbsPath
 from pilotfish.servers.manifests import json_value, toml_table
 from pilotfish.servers.resolve import interpreter
-from pilotfish.servers.roots import claim
-from pilotfish.servers.spec import Grouping
+from pilotfish.servers.roots import MANIFESTS, claim
 from pilotfish.servers.toolchains import no_compile_database, no_node_packages, no_python_packages, old_go
 from support.files.virtual_tree import VirtualTree
 
@@ -40,7 +39,7 @@ def run(data: bytes) -> None:
     table = toml_table(text)
     assert table is None or isinstance(table, dict)
     json_value(text)
-    for grouping in Grouping:
+    for grouping in MANIFESTS:
         claim(grouping, text)
     tree = VirtualTree({f"/w/{name}": text for name in NAMES})
     no_python_packages(["/w"], tree)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.spec import Manager
 from support.daemon.homes import FAKELS, TESTS, WAIT_SECONDS, DaemonHome
 
 SCENARIO = "support.daemon.scenarios:says_its_name"
@@ -70,7 +69,7 @@ class ShellUser:
         """What pip leaves beside a program, of a version that may run in any project."""
         spec = next(spec for spec in load().values() if spec.command[0] == program)
         assert spec.shown is not None
-        package = spec.install[Manager.PIP][0].partition("==")[0]
+        package = spec.install["pip"][0].partition("==")[0]
         packages = self._bin.parent / "lib" / "python3" / "site-packages"
         (packages / f"{package}-{spec.shown.last}.dist-info").mkdir(parents=True, exist_ok=True)
 

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session
 from pilotfish.config.effective import ServerConfig
-from pilotfish.config.schema import RestartPolicy, TimingSettings
+from pilotfish.config.schema import TimingSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of
@@ -280,9 +280,7 @@ class OneServer(Workspace):
         pass
 
     def settings(self, server: str) -> ServerConfig:
-        return ServerConfig(
-            id=server, command=("honest",), extensions=(".x",), restart=RestartPolicy.BACKOFF, timing=TIMING
-        )
+        return ServerConfig(id=server, command=("honest",), extensions=(".x",), restart="backoff", timing=TIMING)
 
     def restriction(self, spec: ServerSpec, root: object = None) -> Restricted | None:
         return None

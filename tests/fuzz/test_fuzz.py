@@ -30,6 +30,7 @@ OF_OURS = {
 
 OPENS_OTHERS = {
     "batch/judge.py": "files of a copy of ours, as bytes",
+    "client/handshake.py": "our own",
     "config/host_trust.py": "one path in the .git of a repository that the user trusts",
     "config/trust.py": "our own",
     "daemon/claim.py": "our own",
@@ -60,6 +61,7 @@ OPENS_OTHERS = {
     "surfaces/doctor/bundle.py": "our own",
     "surfaces/doctor/setup.py": "/proc",
     "surfaces/install/install.py": "our own",
+    "surfaces/mcp/prompts.py": "our own",
     "system/confinement.py": "opened for the kernel, not read",
     "system/ownership.py": "one line of git's, up to a size, in which a word is looked for",
     "system/process.py": "/proc",

@@ -60,7 +60,16 @@ class Failure(Exception):
 
     exit_code: ClassVar[int]
 
-    def __init__(self, code: Code, message: str, *, hint: str | None = None, scene: Scene | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        hint: str | None = None,
+        scene: Scene | None = None,
+        retry_at: float | None = None,
+        rpc_code: int | None = None,
+    ) -> None:
         if type(self) is Failure:
             raise TypeError("raise one of the four kinds, not Failure itself")
         super().__init__(message)
@@ -68,6 +77,10 @@ class Failure(Exception):
         self.message = message
         self.hint = hint
         self.scene = scene or Scene()
+        self.retry_at = retry_at
+        """Of `Unavailable`: when (monotonic) asking again makes sense, if that is known."""
+        self.rpc_code = rpc_code
+        """Of `ServerFailed`: its own error code, where it gave one."""
 
 
 class Refused(Failure):
@@ -77,39 +90,15 @@ class Refused(Failure):
 
 
 class Unavailable(Failure):
-    """Nothing can answer now; `retry_at` (monotonic) says when asking again makes sense, if that is known."""
+    """Nothing can answer now."""
 
     exit_code = 2
-
-    def __init__(
-        self,
-        code: Code,
-        message: str,
-        *,
-        hint: str | None = None,
-        scene: Scene | None = None,
-        retry_at: float | None = None,
-    ) -> None:
-        super().__init__(code, message, hint=hint, scene=scene)
-        self.retry_at = retry_at
 
 
 class ServerFailed(Failure):
-    """The language server crashed, hung, lied or said no; `rpc_code` is its own error code where it gave one."""
+    """The language server crashed, hung, lied or said no."""
 
     exit_code = 2
-
-    def __init__(
-        self,
-        code: Code,
-        message: str,
-        *,
-        hint: str | None = None,
-        scene: Scene | None = None,
-        rpc_code: int | None = None,
-    ) -> None:
-        super().__init__(code, message, hint=hint, scene=scene)
-        self.rpc_code = rpc_code
 
 
 class Bug(Failure):

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
+from msgspec import Struct
 
 from pilotfish.api.status import ConversationRow, Restarted
 from pilotfish.client.pulse import Pulse
@@ -27,17 +28,14 @@ QUICKEST_SECONDS = 0.1
 """Between two refreshes: a hundred changes at once are one event."""
 
 
-class Observatory:
+class Observatory(Struct, frozen=True):
     """Reads the state of the daemon, and restarts servers. It keeps none itself."""
 
-    def __init__(
-        self, service: Service, sessions: ClientSessions, store: Store, about: Callable[[], About], clock: Clock
-    ) -> None:
-        self._service = service
-        self._sessions = sessions
-        self._store = store
-        self._about = about
-        self._clock = clock
+    _service: Service
+    _sessions: ClientSessions
+    _store: Store
+    _about: Callable[[], About]
+    _clock: Clock
 
     async def look(self) -> Everything:
         """The present state; measures the memory of running servers."""

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 import anyio.to_thread
 import msgspec
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from msgspec import Struct, field
 
 from pilotfish.batch.copies import Bases, packed, unpack
 from pilotfish.batch.engine import MAX_TRIES, PatchQueue, Tell
@@ -78,9 +79,9 @@ class JudgeActor:
         assert self._judge is not None
         return self._portal, self._judge
 
-    def place(self) -> tuple[str, int]:
-        """The node that it is on, and its process."""
-        return _ray().get_runtime_context().get_node_id(), os.getpid()
+    def node(self) -> str:
+        """The node that it is on."""
+        return _ray().get_runtime_context().get_node_id()
 
     def close(self) -> None:
         """Stop the servers and remove the copy."""
@@ -108,7 +109,7 @@ class _Actor(Protocol):
     begin: _Method
     judge: _Method
     close: _Method
-    place: _Method
+    node: _Method
 
 
 class _Judge:
@@ -146,25 +147,13 @@ class _Judge:
         self._told.clear()
 
 
-class RayEngine:
-    def __init__(
-        self,
-        settings: JudgeSettings,
-        make_system: MakeSystem,
-        jobs: int,
-        address: str,
-        began: Callable[[int], None] | None = None,
-    ) -> None:
-        """`address`: of a cluster, `auto` for the one of this machine, `local` for a new one that ends with us.
-
-        `began` is told the process of each actor.
-        """
-        self._settings = settings
-        self._make_system = make_system
-        self._jobs = jobs
-        self._address = address
-        self._began = began
-        self._known: _Known = {}
+class RayEngine(Struct, frozen=True):
+    _settings: JudgeSettings
+    _make_system: MakeSystem
+    _jobs: int
+    _address: str
+    """Of a cluster, `auto` for the one of this machine, `local` for a new one that ends with us."""
+    _known: _Known = field(default_factory=_Known)
 
     async def judge_all(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""
@@ -222,10 +211,7 @@ class RayEngine:
     async def _begun(self, ray: Any, part: tuple[int, int]) -> _Judge:
         made = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(JudgeActor)
         actor = cast("_Actor", made.remote(msgspec.json.encode(self._settings), self._make_system, part))
-        node, pid = await actor.place.remote()
-        if self._began is not None:
-            self._began(pid)
-        return _Judge(actor, self._known, node)
+        return _Judge(actor, self._known, await actor.node.remote())
 
     @staticmethod
     async def _end(ray: Any, judge: _Judge | None) -> None:

@@ -34,14 +34,14 @@ from pilotfish.operations.hierarchy import protocol_item, read_incoming, read_it
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult, read_hover, read_locations, read_signatures
 from pilotfish.operations.symbols import of_kinds, outline, read_document_symbols, read_workspace_symbols
-from pilotfish.protocol.wire import Raw, TextDocumentIdentifier, TextDocumentPositionParams
+from pilotfish.protocol.wire import Raw, TextDocumentIdentifier
 
 _INVOKED = 1
 """Code actions are requested by a user, not because a cursor moved."""
 
 
-def at_position(asked: RequestContext) -> object:
-    return TextDocumentPositionParams(TextDocumentIdentifier(asked.document), asked.place)
+def at_position(asked: RequestContext) -> dict[str, object]:
+    return {"textDocument": TextDocumentIdentifier(asked.document), "position": asked.place}
 
 
 def of_document(asked: RequestContext) -> object:
@@ -49,11 +49,7 @@ def of_document(asked: RequestContext) -> object:
 
 
 def of_references(asked: RequestContext) -> object:
-    return {
-        "textDocument": TextDocumentIdentifier(asked.document),
-        "position": asked.place,
-        "context": {"includeDeclaration": asked.question.include_declaration},
-    }
+    return {**at_position(asked), "context": {"includeDeclaration": asked.question.include_declaration}}
 
 
 def of_query(asked: RequestContext) -> object:
@@ -65,11 +61,7 @@ def of_item(asked: RequestContext) -> object:
 
 
 def of_rename(asked: RequestContext) -> object:
-    return {
-        "textDocument": TextDocumentIdentifier(asked.document),
-        "position": asked.place,
-        "newName": asked.new_name,
-    }
+    return {**at_position(asked), "newName": asked.new_name}
 
 
 def of_actions(asked: RequestContext) -> object:

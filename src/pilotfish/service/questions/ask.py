@@ -31,7 +31,7 @@ from pilotfish.operations.fallback import Expected, no_server, no_server_for, no
 from pilotfish.operations.hierarchy import FoundItem, read_items
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult
-from pilotfish.operations.rows import ROWS, OperationRow, Request
+from pilotfish.operations.rows import ROWS, OperationRow, Request, at_position
 from pilotfish.operations.selection import Backdrop, ResultSelection, best_first, resolved, selected
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import word_at
@@ -312,7 +312,7 @@ class QuestionRunner:
             asked = replace(asked, diagnostics=_diagnostics_at(session, subject.path, asked.range))
         if request.prepare is None or asked.item is not None:
             return asked
-        prepared = await session.request(request.prepare, {**_place(asked)}, about=subject.path)
+        prepared = await session.request(request.prepare, at_position(asked), about=subject.path)
         items = read_items(prepared, asked).found
         if not items:
             raise Refused(Code.NOT_FOUND, f"Nothing at this position has {question.operation}.")
@@ -413,14 +413,8 @@ def name_asked_about(question: Question, subject: Subject) -> str | None:
 
 def place_of(symbol: Location) -> Location:
     """The place of a symbol alone."""
-    return Location(
-        path=symbol.path,
-        line=symbol.line,
-        character=symbol.character,
-        end_line=symbol.end_line,
-        end_character=symbol.end_character,
-        text=symbol.text,
-    )
+    extent = (symbol.line, symbol.character, symbol.end_line, symbol.end_character)
+    return Location(*extent, path=symbol.path, text=symbol.text)
 
 
 def _also(question: Question, subject: Subject) -> tuple[Position, ...]:
@@ -476,10 +470,6 @@ def _other_mentions(row: OperationRow, replies: Sequence[Reply]) -> int:
 
 def _paths(reading: Reading[ServerResult]) -> set[AbsPath]:
     return {path for found in reading.found for spot in found.spots if (path := spot.path) is not None}
-
-
-def _place(asked: RequestContext) -> dict[str, object]:
-    return {"textDocument": {"uri": asked.document}, "position": asked.place}
 
 
 def _first(items: Sequence[FoundItem]) -> FoundItem:

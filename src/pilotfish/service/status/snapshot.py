@@ -34,6 +34,16 @@ from pilotfish.system.ports import Clock, WatchHealth
 ORDER = ("broken", "spawning", "connected", "idle", "unavailable", "disabled")
 """What needs attention comes first."""
 
+STATES: Mapping[type[Slot], Literal["starting", "active", "stopping", "idle", "broken"]] = {
+    Starting: "starting",
+    Running: "active",
+    Stopping: "stopping",
+    Broken: "broken",
+    Rested: "idle",
+    Missing: "idle",
+}
+"""Of an instance, by its slot in the pool."""
+
 DISABLED = "LSP disabled by configuration"
 
 MAX_TITLE = 100
@@ -180,7 +190,7 @@ def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], m
 def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
     known = Instance(
         root=root,
-        state=_instance_state(entry.slot),
+        state=STATES[type(entry.slot)],
         last_error=_last_error(entry),
         restarts=max(0, entry.starts - 1),
         sessions=len(entry.leases),
@@ -203,20 +213,6 @@ def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
         watching=None if health is None else _watching((health,)),
         confined=session.held,
     )
-
-
-def _instance_state(slot: Slot) -> Literal["starting", "active", "stopping", "idle", "broken"]:
-    match slot:
-        case Starting():
-            return "starting"
-        case Running():
-            return "active"
-        case Stopping():
-            return "stopping"
-        case Broken():
-            return "broken"
-        case Rested() | Missing():
-            return "idle"
 
 
 def _last_error(entry: Entry) -> str | None:

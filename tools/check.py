@@ -77,7 +77,9 @@ def main() -> int:
         results = {name: step(name, argv) for name, argv in proofs(files).items()}
         return 0 if all(results.values()) else 1
     if given.part == "portable":
-        return 0 if step("portable", ["pytest", "-q", "-n", "2", "--portable", *files]) else 1
+        LAST_FAILED.unlink(missing_ok=True)
+        good = step("portable", ["pytest", "-q", "-n", "2", "--portable", *files])
+        return 0 if good or (not files and again("--portable")) else 1
     if goal == "ray":
         return 0 if step("ray", ["pytest", "--ray", "-m", "ray", "--durations=0", *(files or ["tests/batch"])]) else 1
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}
@@ -141,12 +143,12 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
     }
 
 
-def again() -> bool:
+def again(*options: str) -> bool:
     """Whether all that failed passes alone; prints what did."""
     failed = list(json.loads(LAST_FAILED.read_text())) if LAST_FAILED.exists() else []
     if not 0 < len(failed) <= MAX_UNSTEADY or any(name.startswith(NEVER_UNSTEADY) for name in failed):
         return False
-    if not step("once more, alone", ["pytest", *failed]):
+    if not step("once more, alone", ["pytest", *options, *failed]):
         return False
     print(f"UNSTEADY, failed beside the others and passed alone: {', '.join(failed)}")
     return True

@@ -163,7 +163,8 @@ def _word(checked: Checked) -> str:
 
 
 @pytest.mark.proves("DIAG-2", "C85")
-@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS], ids=lambda kind: kind.name)
+# Without the one in rounds: a text that is sent while one of them is under way may end it, so the other is assumed.
+@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS[:-1]], ids=lambda kind: kind.name)
 def test_a_prompt_server_that_nothing_happens_to_is_believed(kind: Kind, root: Path) -> None:
     """The other half: who always says "I do not know" is never wrong either."""
 

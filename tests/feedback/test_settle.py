@@ -25,6 +25,7 @@ FACTS = Facts(version=5, sent_at=SENT, ready=True, working=False, finished=False
 PHASED = Traits(phases=Phases.UNTIL_PROGRESS_ENDS)
 QUIET = Traits(silent_when_unchanged=True)
 VOIDING = Traits(phases=Phases.AFTER_PROGRESS)
+WITHIN = Traits(phases=Phases.WITHIN_PROGRESS)
 NAMING = Traits(names_versions=True)
 AT_ONCE = Traits(floor_seconds=0.25, floor_for_opened=False)
 
@@ -35,6 +36,10 @@ def said(facts: Facts, traits: Traits | None = None, now: float = NOW) -> Verdic
 
 def published(version: int | None, at: float = 100.5) -> Facts:
     return replace(FACTS, published=Published(version, at))
+
+
+def within(begun: float, *, alone: bool = True) -> Facts:
+    return replace(FACTS, published=Published(5, 100.5, within=begun, alone=alone), ended_at=100.6)
 
 
 @pytest.mark.proves("DIAG-2", "C85")
@@ -102,6 +107,13 @@ def published(version: int | None, at: float = 100.5) -> Facts:
         ),
         pytest.param(replace(published(5), ended_at=100.6), VOIDING, Waiting(DEADLINE), id="and so with a version"),
         pytest.param(replace(published(None), ended_at=100.4), VOIDING, Fresh(), id="published after its work"),
+        pytest.param(within(100.1), WITHIN, Fresh(), id="published in work that began after the change"),
+        pytest.param(
+            within(100.1, alone=False), WITHIN, Waiting(100.6 + DISTURBED_SECONDS), id="a change came into that work"
+        ),
+        pytest.param(within(99.9), WITHIN, Waiting(DEADLINE), id="published in work that had begun before"),
+        pytest.param(published(5), WITHIN, Waiting(DEADLINE), id="published outside of work"),
+        pytest.param(replace(within(100.1), working=True), WITHIN, Waiting(DEADLINE), id="it is at work again"),
         pytest.param(replace(published(None), working=True), VOIDING, Waiting(DEADLINE), id="it has begun anew"),
         pytest.param(replace(published(None), ended_at=100.6), None, Fresh(), id="its work has nothing to do with it"),
         pytest.param(

@@ -157,7 +157,7 @@ async def test_a_server_that_asks_for_more_makes_no_change_of_what_was_seen_befo
         assert work.service.states.world == world
 
 
-@pytest.mark.proves("WATCH-2", "PERF-2")
+@pytest.mark.proves("WATCH-2")
 async def test_a_server_that_asks_for_more_is_not_told_again_what_it_knows(tmp_path: Path) -> None:
     own = {"globPattern": "**/*.fake"}
     async with ground(tmp_path, importing((own,))) as work:

@@ -229,8 +229,7 @@ class Session:
         opens = not self.documents.is_open(path)
         notifications = self.documents.sync(path, language_id, text, anew=anew)
         self._post(notifications)
-        first = self.freshness.ask_after_text
-        if notifications and first is not None:
+        if notifications and (first := self.freshness.ask_after_text) is not None:
             # Nobody waits for the answer: what is asked from now on comes after it.
             self._connection.ask(first, {"textDocument": {"uri": uri_of(path)}})
         if opens:
@@ -239,10 +238,9 @@ class Session:
 
     def save(self, path: AbsPath) -> None:
         """Tell that the document's text reached the disk, if the server wants to know."""
-        notifications = self.documents.save(path)
-        if notifications:
+        if notifications := self.documents.save(path):
             self.readiness.saved(current_time())
-        self._post(notifications)
+            self._post(notifications)
 
     def close(self, path: AbsPath) -> None:
         """Close the document. What the server said about it is forgotten: about 35 servers never take it back."""
@@ -274,12 +272,13 @@ class Session:
         return self.send_changes(batch(changes, self.watchers(), (self.root,)), changes)
 
     def send_changes(self, message: DidChangeWatchedFilesParams | None, changes: Sequence[PathChange]) -> bool:
-        if message is None:
-            return False
-        self._connection.notify("workspace/didChangeWatchedFiles", message)
-        if self.freshness.dependents_after_save:
-            self._save_after(changes)
-        return True
+        if message is not None:
+            self._connection.notify("workspace/didChangeWatchedFiles", message)
+            if {change.path for change in changes}.difference(self.documents.paths):
+                self.readiness.disturbed()
+            if self.freshness.dependents_after_save:
+                self._save_after(changes)
+        return message is not None
 
     def _save_after(self, changes: Sequence[PathChange]) -> None:
         """Save any document: it makes the server look at all of them. One that changed is saved with its text."""
@@ -289,8 +288,7 @@ class Session:
         left = next((path for path in self.documents.paths if path not in gone), None)
         if left is not None:
             self.save(left)
-        else:
-            # What it has said of its work so far was before the change all the same.
+        else:  # what it has said of its work so far was before the change all the same
             self.readiness.saved(current_time())
 
     # --- Questions -------------------------------------------------------------------------------------------------
@@ -456,6 +454,8 @@ class Session:
             if self.freshness.did_change_extra and notification.method == "textDocument/didChange":
                 params = {**msgspec.to_builtins(params), **self.freshness.did_change_extra}
             self._connection.notify(notification.method, params)
+            if notification.method != "textDocument/didSave":
+                self.readiness.disturbed()
 
     def _language_of(self, path: AbsPath | None) -> str | None:
         return None if path is None or self._documents is None else self._documents.language_id(path)

@@ -53,6 +53,10 @@ class Published(Struct, frozen=True):
 
     version: int | None
     at: float
+    within: float = float("-inf")
+    """When the work began during which the server said so, and which has ended."""
+    alone: bool = False
+    """No change was sent during that work, for which it may have been broken off."""
 
 
 class Facts(Struct, frozen=True):
@@ -165,9 +169,15 @@ def _version_matches(facts: Facts, traits: Traits) -> bool:
 
 
 def _valid(facts: Facts, traits: Traits) -> Published | None:
-    """The last publish, unless the end of some work has made it void."""
-    is_void = traits.phases is Phases.AFTER_PROGRESS and facts.published and facts.published.at < facts.ended_at
-    return None if is_void else facts.published
+    """The last publish, unless the work that the server tells of makes it void."""
+    published = facts.published
+    if published is None:
+        return None
+    is_early = {
+        Phases.AFTER_PROGRESS: published.at < facts.ended_at,
+        Phases.WITHIN_PROGRESS: published.within <= facts.sent_at,
+    }
+    return None if is_early.get(traits.phases, False) else published
 
 
 def _versioned(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
@@ -181,6 +191,9 @@ def _versioned(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     if _may_be_replaced(facts, traits) and now < facts.published.at + traits.gap_seconds:
         return Waiting(facts.published.at + traits.gap_seconds)
     disturbed_at = facts.disturbed_at
+    if traits.phases is Phases.WITHIN_PROGRESS:
+        is_whole = facts.published.alone and facts.published.within > (disturbed_at or facts.sent_at)
+        return Fresh() if is_whole else _quiet(max(disturbed_at or 0.0, facts.ended_at), traits, now)
     if disturbed_at is None:
         return Fresh()
     is_echo = facts.stirred_at > disturbed_at - ECHO_SECONDS

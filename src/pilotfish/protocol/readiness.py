@@ -4,6 +4,7 @@ A token that was begun and not ended means that the server is busy; `experimenta
 Both are bounded elsewhere by a deadline: a progress that never ends must not hold anything up for ever.
 """
 
+from collections import deque
 from math import inf
 from typing import Any
 
@@ -11,6 +12,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import ProgressParams, Raw, WorkDoneProgress
 
 MAX_TOKENS = 1_000
+MAX_SPANS = 100
 """A server that begins more than this and ends none is leaking; the oldest are forgotten."""
 
 
@@ -64,6 +66,11 @@ class Readiness:
         """How many pieces of work have ended so far; a rise means that something was finished."""
         self.ended_at = -inf
         """When the last of them did."""
+        self._begun_at: dict[int | str, float] = {}  # of work that has not ended
+        self._disturbed = set[int | str]()
+        """Tokens of such work that a change came into."""
+        self._spans = deque[tuple[float, float, bool]](maxlen=MAX_SPANS)
+        """Of work that has ended: when it began and ended, and whether no change came into it."""
 
     @property
     def busy(self) -> bool:
@@ -81,6 +88,10 @@ class Readiness:
         self._saved_at, self._awaits = now, True
         self._begun.clear()
         self._done.clear()
+
+    def disturbed(self) -> None:
+        """Some change was sent: what is under way may end for that, to be begun anew."""
+        self._disturbed.update(self._begun_at)
 
     def has_begun(self, prefix: str) -> bool:
         """Whether work whose token starts so has begun since the last save."""
@@ -101,6 +112,11 @@ class Readiness:
         """Until then, work that has ended may begin once more. `restarts`: it does so for reasons of its own."""
         return max(self.sure_at, self.ended_at + RESTART_SECONDS) if restarts else self.sure_at
 
+    def work_at(self, moment: float) -> tuple[float, bool]:
+        """When the work began that was under way then and has ended since, and whether no change came into it."""
+        spans = ((begun, alone) for begun, ended, alone in self._spans if begun <= moment <= ended)
+        return max(spans, default=(-inf, False))
+
     def progress(self, params: Raw, now: float = inf) -> None:
         """Take in `$/progress`; partial results and malformed ones are not ours and pass."""
         try:
@@ -113,15 +129,21 @@ class Readiness:
                 del self._running[note.token]
                 self.ended += 1
                 self.ended_at = now
+                if note.token in self._begun_at:
+                    self._spans.append((self._begun_at.pop(note.token), now, note.token not in self._disturbed))
+                self._disturbed.discard(note.token)
                 self._done.add(str(note.token))
                 if str(note.token) in self._repeated:
                     self.sure_at = now + RESTART_SECONDS
         elif work.kind in {"begin", "report"}:
             if work.kind == "begin":
                 self._begin(str(note.token), now)
+                self._begun_at[note.token] = now
             self._running[note.token] = work.title or self._running.get(note.token, "")
             if len(self._running) > MAX_TOKENS:
-                del self._running[next(iter(self._running))]
+                dropped = next(iter(self._running))
+                del self._running[dropped]
+                self._begun_at.pop(dropped, None)
 
     def _begin(self, token: str, now: float) -> None:
         crossed = self._awaited_before and now - self._saved_at < CROSSING_SECONDS

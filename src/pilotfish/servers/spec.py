@@ -20,8 +20,6 @@ Positive = Annotated[int, Meta(ge=1)]
 JsonTable = Mapping[str, Json]
 TextMap = Mapping[str, str]
 
-ORDINARY_PREFERENCE = 50  # for a server that has no rival to be weighed against
-
 
 class CatalogueTable(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A closed table that `servers.catalogue` reads and lays the configuration over: another key is an error."""
@@ -84,6 +82,8 @@ class Phases(StrEnum):
     UNTIL_PROGRESS_ENDS = "until-progress-ends"
     AFTER_PROGRESS = "after-progress"
     """It tells of its work, its loading too, and publishes for each open file at its end: what came before is void."""
+    WITHIN_PROGRESS = "within-progress"
+    """It tells of each check, and publishes all of it before the end: what it says outside of a later one is void."""
     UNTIL_QUIESCENT = "until-quiescent"
     """Until `experimental/serverStatus` says `quiescent`."""
 
@@ -398,7 +398,7 @@ class Rank(CatalogueTable, frozen=True):
     """How a server stands beside the others that serve the same file."""
 
     role: Role = Role.MAIN
-    preference: Positive = ORDINARY_PREFERENCE
+    preference: Positive = 50
     """Among several main servers that are installed, the lowest is taken."""
     favoured_by: Words = ()
     """Files by which a project says that it uses this one: it then comes before every preference."""

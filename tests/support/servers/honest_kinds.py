@@ -393,6 +393,59 @@ class Indexing(Debounced):
         self.script.publish(document["uri"], [])
 
 
+class Looping(Honest):
+    """Looks now and then at all that has changed, and tells of each round as work: as RobotCode does.
+
+    It promises: in a round it publishes of each such file what it has found by then, the last time all of it. A change
+    ends the round, and what was not looked at to its end is looked at in the next one. The list of a file that is
+    opened it clears at once, under the number of its text.
+    """
+
+    rounds = 0
+    begun = False
+
+    def __init__(self, world: Surroundings, script: ScriptedServer) -> None:
+        super().__init__(world, script)
+        self.due = set[AbsPath]()
+
+    def changed(self, path: AbsPath) -> None:
+        self.end(self.rounds)
+        self.rounds += 1
+        self.due |= {path, *self.dependents(path)}
+        number = self.rounds
+        self.later(TICK + self.whims.delay(0.8), lambda: self.begin(number))
+
+    def begin(self, number: int) -> None:
+        if number == self.rounds:
+            self.begun = True
+            self.progress(f"round {number}", "begin")
+            self.later(TICK + self.whims.delay(0.8), lambda: self.look(number, whole=False))
+
+    def look(self, number: int, *, whole: bool) -> None:
+        if number != self.rounds:
+            return
+        for path in self.due.intersection(self.open):
+            self.publish(path, self.truth(path) if whole else self.truth(path)[1:], self.versions[path])
+        if whole:
+            self.due.clear()
+            self.later(TICK + self.whims.delay(0.4), lambda: self.end(number))
+        else:
+            self.later(TICK + self.whims.delay(0.8), lambda: self.look(number, whole=True))
+
+    def end(self, number: int) -> None:
+        if self.begun and number == self.rounds:
+            self.begun = False
+            self.progress(f"round {self.rounds}", "end")
+
+    def _take(self, document: Any, content: Any) -> None:
+        path = path_of(document["uri"])
+        assert path is not None
+        is_new = path not in self.open
+        super()._take(document, content)
+        if is_new:
+            self.publish(path, (), self.versions[path])
+
+
 class Silent(Honest):
     """Publishes only what differs from what it published last, in order, and answers its barrier in that order.
 
@@ -549,5 +602,6 @@ KINDS = (
 MORE_KINDS = (
     Kind("unversioned, indexing", Freshness(pull=PullSupport.NONE, phases=Phases.AFTER_PROGRESS, debounce_ms=200,
          debounces_opens=False), Indexing),
+    Kind("versioned, in rounds", Freshness(pull=PullSupport.NONE, phases=Phases.WITHIN_PROGRESS), Looping),
 )  # fmt: skip
 """Not among those above, so that a number goes on to mean the schedule that it has meant."""

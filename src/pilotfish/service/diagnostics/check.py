@@ -233,7 +233,7 @@ class Check:
             opened=self._sent.opened,
             on_disk=self._file.saved,
             asked=self._inquiry.asked,
-            published=None if push is None else Published(push.version, push.at),
+            published=None if push is None else Published(push.version, push.at, *readiness.work_at(push.at)),
             barrier=self._inquiry.barrier,
             disturbed_at=self._disturbed_at,
             stirred_at=max(settled.at, self._stirred_at) if settled and was_settled else float("inf"),

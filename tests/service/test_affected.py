@@ -162,6 +162,16 @@ async def test_what_was_broken_comes_first(project: Project) -> None:
 BOXES = "class Box:\n    def lift(self): return 1\n    def drop(self): return 2\n\ndef made(): return Box()\n"
 
 
+async def test_imports_of_a_module_that_is_gone_come_before_what_these_may_break(project: Project) -> None:
+    """They are broken whatever they take from it, and whatever they mention of that."""
+    (project.root / "app" / "gone.py").write_text("from app.models import gone\n\nprint(gone)\n")
+    (project.root / "app" / "views.py").write_text("from app.models import load\n\ndef view():\n    return load()\n")
+    (project.root / "app" / "page.py").write_text("from app.views import view\n\nprint(view())\n")
+    edit = EditedText(project.path("app/models.py"), FILES["app/models.py"], None)
+    names = project.names(await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0))
+    assert names.index("app/gone.py") < names.index("app/page.py")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "unlikely"),
     [

@@ -16,9 +16,13 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.service.conversations import conversations
 from pilotfish.service.conversations.news import scope_of
+from pilotfish.service.diagnostics import broken_files
 from pilotfish.service.diagnostics.check import no_verdict
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import MAX_SPOKEN, CheckRunner, FileVerdict
+from pilotfish.system.clock import WallClock, current_time
+from pilotfish.system.watching.watcher import open_watcher
+from support.daemon.desks import eventually
 from support.servers.linker import linker, told
 from support.servers.script import Script
 from support.services.several import Ground, service_on
@@ -184,6 +188,59 @@ async def test_what_was_told_is_not_told_again_while_the_other_files_are_awaited
 
 
 @pytest.mark.proves("DIAG-12")
+async def test_what_the_background_has_found_is_told_with_the_next_event_whatever_it_still_looks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broken_files, "FIRST_PART", 1)
+    monkeypatch.setattr(conversations, "LAST_SECONDS", 60.0)
+    async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.rb")}, config()) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        ground.write("deep/er/slow.rb", "use total\n")
+        assert told(await edited(ground, "lib.rb", "def sum\n", seconds=50.0)) == {}
+        await eventually(lambda: ground.service.status(ground.client).conversations[0].late > 0)
+        late = await ground.service.reached(Moment("call"), ground.client)
+        assert told(late) == {"a.rb": ["no total"]}
+
+
+async def test_a_stop_asks_nobody_about_verdicts_that_stand(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, config(), watch=open_watcher, clock=WallClock()) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        assert told(await edited(ground, "lib.rb", "def sum\n")) == {"a.rb": ["no total"]}
+        asked = len(ground.sent("one", "textDocument/diagnostic"))
+        stop = await ground.service.reached(Moment("stop"), ground.client)
+        assert told(stop) == {"a.rb": ["no total"]}
+        assert len(ground.sent("one", "textDocument/diagnostic")) == asked
+
+
+async def test_files_that_were_cut_off_for_the_sake_of_comparing_come_first_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broken_files, "FIRST_PART", 1)
+    parts, passed, check = list[list[str]](), list[float](), broken_files.checked
+    monkeypatch.setattr(broken_files, "current_time", lambda: current_time() + sum(passed))
+
+    async def slow(checking: Any, paths: Any, deadline: float) -> Any:
+        parts.append([os.path.basename(path) for path in paths])
+        if len(parts) == 1:
+            passed.append(deadline - current_time())
+            return {}
+        return await check(checking, paths, deadline)
+
+    monkeypatch.setattr(broken_files, "checked", slow)
+    settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 60_000, "firstTouchTimeoutMs": 60_000}}
+    async with service_on(tmp_path, {"one": linker}, settings) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        ground.write("b.rb", "use total\n")
+        ground.write("c.rb", "use total\n")
+        feedback = await edited(ground, "lib.rb", "def sum\n")
+    assert sorted(told(feedback)) == ["a.rb", "b.rb", "c.rb"]
+    assert parts[1][0] == parts[0][0]
+
+
+@pytest.mark.proves("DIAG-12")
 @pytest.mark.parametrize("after", ["the edit", "the background has given up"])
 async def test_what_could_not_be_compared_in_time_is_not_taken_for_older(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str
@@ -215,7 +272,7 @@ async def test_what_could_not_be_compared_in_time_is_not_taken_for_older(
     ("old", "said"),
     [
         ("", ""),
-        ("def total\n", "Not all files that the removal of lib.rb may have broken could be checked in time."),
+        ("def total\n", "Not all files that the removal of lib.rb may have broken could be checked in time: a.rb."),
     ],
     ids=["made in this conversation", "there before"],
 )

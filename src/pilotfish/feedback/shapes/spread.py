@@ -202,12 +202,14 @@ class Spread:
                     # Robot Framework calls `add_all` by `Add All`.
                     is_foreign = path.endswith(PYTHON) and importer.imports is None
                     is_all = waves[path].is_all or is_foreign
-                    self._take(importer.path, seen, seen.outside - known, steps, is_all=is_all)
+                    # An import of a module that is another one altogether, or gone, is broken itself.
+                    least = int(waves[path].is_all and importer.imports is not None)
+                    self._take(importer.path, seen, seen.outside - known, steps, least, is_all=is_all)
                     if told := seen.told.since(before):
                         following.setdefault(importer.path, _Wave()).add(told)
         return following
 
-    def _take(self, path: AbsPath, seen: _Seen, fresh: set[str], steps: int, *, is_all: bool) -> None:
+    def _take(self, path: AbsPath, seen: _Seen, fresh: set[str], steps: int, least: int, *, is_all: bool) -> None:
         """What a file has heard reaches its own symbols."""
         shapes = self._project.shapes(path)
         mentions = sum(len(fresh.intersection(shape.outside)) for shape in shapes)
@@ -217,7 +219,7 @@ class Spread:
         self._settle(path, seen)
         if mentions or is_all:
             known = self.found.get(path, Reach(steps, 0))
-            self.found[path] = Reach(known.steps, known.mentions + mentions)
+            self.found[path] = Reach(known.steps, known.mentions + max(mentions, least))
 
     def _settle(self, path: AbsPath, seen: _Seen) -> None:
         """Reach every symbol of a file that mentions what was reached."""

@@ -78,8 +78,8 @@ LOOK_SECONDS = 1.5
 LAST_SECONDS = 1.0
 """Of the time of an edit, for what follows its search for other files: when the time is over, nothing is told."""
 
-STOP_SECONDS = 5.0
-"""For the check before a stop, all in all."""
+STOP_SECONDS = 6.0
+"""For the check before a stop, all in all: the hook program waits for eight."""
 
 
 class Conversations:
@@ -327,11 +327,13 @@ class Conversations:
     async def _before_stop(self, record: ConversationRecord, moment: Moment, visit: Visit, started: float) -> str:
         workspace = visit.workspace
         state, feedback, text, is_known = record.state, workspace.config.feedback, "", False
-        may_tell = state.may_tell_before_stop(moment.agent, again=moment.again)
+        may_tell = feedback.before_stop and state.may_tell_before_stop(moment.agent, again=moment.again)
+        if may_tell and not record.held and not any(map(workspace.serves, record.written.all())):
+            # What goes on in the background would take longer if it were begun anew.
+            await self._late_checks.wait(record, started + STOP_SECONDS - LOOK_SECONDS - current_time())
         if moment.tentative:
             return await self._glance(record, moment, visit, started) if may_tell else ""
-        if feedback.before_stop and may_tell:
-            self._late_checks.stop(record)
+        if may_tell:
             news = await self._look_for_what_is_left(record, visit, started)
             owe_written(record, workspace)
             text, is_known = what_is_left(state, news, form_at(moment, workspace), feedback, moment.agent)
@@ -347,9 +349,7 @@ class Conversations:
 
     async def _glance(self, record: ConversationRecord, moment: Moment, visit: Visit, started: float) -> str:
         """What would be told before a stop. What is known and what is owed stay as they are."""
-        if not (feedback := visit.workspace.config.feedback).before_stop:
-            return ""
-        written = WrittenFiles(record.written.all())
+        feedback, written = visit.workspace.config.feedback, WrittenFiles(record.written.all())
         apart = replace(record, state=record.state.copied(), written=written, held=dict(record.held))
         news = await self._look_for_what_is_left(apart, visit, started)
         return what_is_left(apart.state, news, form_at(moment, visit.workspace), feedback, moment.agent)[0]
@@ -371,10 +371,11 @@ class Conversations:
             if last:
                 owe_held(record)
             deadline = max(started + visit.workspace.wait_seconds, current_time() + LOOK_SECONDS)
-            until = 0.0 if last else visit.until - LAST_SECONDS
-            known = set(without)
+            deadline = started + STOP_SECONDS - 2 * LAST_SECONDS if last else deadline
+            until, known = 0.0 if last else visit.until - LAST_SECONDS, set(without)
             written = self._take_written(record, visit.workspace, known)
-            pending = record.state.standing(Standing.PENDING) if last else {}
+            goes_on = not written and self._late_checks.is_judging(record)
+            pending = record.state.standing(Standing.PENDING) if last and not goes_on else {}
             try:
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
@@ -385,9 +386,11 @@ class Conversations:
                     before = {path: text for path, text in known_before.items() if text is not None}
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
                     gone = [path for path, one in written.items() if one.change is Change.DELETED]
-                    patience = patience_until(deadline, until)
+                    patience = patience_until(deadline - LOOK_SECONDS if last else deadline, until)
                     scope = scope_of(record.state, patience, others_seconds=LOOK_SECONDS, gone=gone, until=until)
-                    news.written = await self._edit_feedback.judge(touch, visit, current_time(), scope)
+                    began = max(current_time(), deadline - visit.workspace.wait_seconds)
+                    news.written = await self._edit_feedback.judge(touch, visit, began, scope)
+                    news.unchecked = news.written.others.left
                     known.update(paths, compared(news.written.others.changes))
                 late = [path for path in record.state.standing(Standing.LATE) if path not in known]
                 if late:
@@ -399,15 +402,14 @@ class Conversations:
 
     async def _look_for_what_is_left(self, record: ConversationRecord, visit: Visit, started: float) -> News:
         """Judge everything that is not judged yet, and look once more at what was changed or broken in this turn."""
-        news, deadline = News(), started + STOP_SECONDS
+        news, deadline = News(unchecked=record.left), started + STOP_SECONDS
         with anyio.CancelScope(deadline=deadline):
             await self._look(record, visit, news, (), started, last=True)
             changed = {*record.state.changed, *news.late}
             if news.written is not None:
                 changed |= {one.path for one in news.written.edited} | introduced_in(news.written.others.changes).keys()
             if changed:
-                patience = patience_until(deadline)
-                news.left = await self._edit_feedback.look(visit, sorted(changed), patience)
+                news.left = await self._edit_feedback.look(visit, sorted(changed), patience_until(deadline))
         return news
 
     def _take_written(

@@ -3,10 +3,12 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Failure
@@ -63,24 +65,46 @@ class LateChecks:
     def stop(self, record: ConversationRecord) -> None:
         if record.background is not None:
             record.background.cancel()
-            record.background = None
+            self._end(record, record.background)
+
+    async def wait(self, record: ConversationRecord, seconds: float) -> None:
+        """Until all that is pending was judged in the background, or so long."""
+        self.go_on(record)
+        with anyio.move_on_after(seconds):
+            while record.background is not None:
+                await record.ended.wait()
 
     def go_on(self, record: ConversationRecord) -> None:
         """Judge what is pending, without anyone waiting for it."""
-        pending = record.state.standing(Standing.PENDING)
-        if record.background is not None and pending == record.judging:
+        if self.is_judging(record):
             return
         self.stop(record)
+        pending = record.state.standing(Standing.PENDING)
         if pending and self._tasks is not None:
-            record.background, record.judging = anyio.CancelScope(), pending
-            self._tasks.start_soon(self._finish, record, record.background, pending)
+            scope = self._begin(record, pending)
+            self._tasks.start_soon(self._finish, record, scope, pending)
+
+    @staticmethod
+    def is_judging(record: ConversationRecord) -> bool:
+        """Whether all that is pending is being judged."""
+        return record.background is not None and record.judging == record.state.standing(Standing.PENDING)
 
     def warm(self, record: ConversationRecord, visit: Visit, paths: Sequence[AbsPath]) -> None:
         """Let the servers look at files that are judged with a later event, until that comes."""
         self.stop(record)
         if self._tasks is not None:
-            record.background, record.judging = anyio.CancelScope(), record.state.standing(Standing.PENDING)
-            self._tasks.start_soon(self._look, record, record.background, visit, paths)
+            scope = self._begin(record, record.state.standing(Standing.PENDING))
+            self._tasks.start_soon(self._look, record, scope, visit, paths)
+
+    def _begin(self, record: ConversationRecord, pending: dict[AbsPath, Debt]) -> anyio.CancelScope:
+        record.background, record.ended, record.judging = anyio.CancelScope(), anyio.Event(), pending
+        record.left = ()
+        return record.background
+
+    def _end(self, record: ConversationRecord, scope: anyio.CancelScope) -> None:
+        if record.background is scope:
+            record.background = None
+            record.ended.set()
 
     async def _look(
         self, record: ConversationRecord, scope: anyio.CancelScope, visit: Visit, paths: Sequence[AbsPath]
@@ -92,7 +116,7 @@ class LateChecks:
             # As in `_finish`.
             logger.exception("warming failed session=%s", record.client.id)
         if record.background is scope:
-            record.background = None
+            self._end(record, scope)
             self.go_on(record)
 
     async def _finish(
@@ -104,6 +128,7 @@ class LateChecks:
                 visit = Visit(record.client, self._workspace_of(record.client))
                 touch = Touch(tuple(pending), "patch", only_new=True)
                 limits = scope_of(record.state, BACKGROUND, others_seconds=BACKGROUND.first or 0.0)
+                limits = replace(limits, hear=partial(_note_broken, record, pending))
                 found = await self._edit_feedback.judge(touch, visit, current_time(), limits)
                 judged = without_told(record.state, found)
         except Failure as failure:
@@ -111,12 +136,11 @@ class LateChecks:
         except Exception:
             # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
             logger.exception("late check failed session=%s", record.client.id)
-        if record.background is scope:
-            record.background = None
         if not scope.cancelled_caught:
             self._found(record, judged, pending)
-            if record.on_late is not None:
-                record.on_late()
+        self._end(record, scope)
+        if not scope.cancelled_caught and record.on_late is not None:
+            record.on_late()
 
     def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
         """What the background knows now, about files that no event has judged meanwhile."""
@@ -132,6 +156,9 @@ class LateChecks:
                 state.settle(path, Fate.CLEAN)
             elif verdict is not None and verdict.refused is not None:
                 state.settle(path, Fate.OVER)
+            elif verdict is not None and verdict.is_late:
+                # A stop looks once more, and says what it does not know.
+                continue
             elif judged is None or verdict is None or not verdict.is_final:
                 state.settle(path, Fate.NO_VERDICT)
             else:
@@ -149,12 +176,21 @@ class LateChecks:
             if owed is not None and path not in state.debts:
                 state.owe_others(path, owed, call=debt.call)
         state.heard.difference_update(() if judged is None else (one.path for one in judged.others.verdicts))
-        call = max((debt.call for debt in pending.values()), default=0)
-        for verdict in judged.others.verdicts if judged is not None else ():
-            change = judged.others.changes.get(verdict.path) if judged is not None else None
-            if change is not None and change.introduced and verdict.path not in state.debts:
-                found = CheckedText(verdict.text, change.introduced)
-                state.found(verdict.path, found, call=call, edited=False)
-            elif change is not None and verdict.path in state.introduced:
+        others = BrokenFiles() if judged is None else judged.others
+        _note_broken(record, pending, others)
+        for verdict in others.verdicts:
+            change = others.changes.get(verdict.path)
+            if change is not None and verdict.path in state.introduced and verdict.path not in state.untold:
                 # Nothing is to be told of it, and what is left there may have gone.
                 state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
+
+
+def _note_broken(record: ConversationRecord, pending: Mapping[AbsPath, Debt], others: BrokenFiles) -> None:
+    """The next event tells of what is known by then: the rest of a search may take long, or never come."""
+    state, call = record.state, max((debt.call for debt in pending.values()), default=0)
+    record.left = others.left
+    for verdict in others.verdicts:
+        change = others.changes.get(verdict.path)
+        news = () if change is None else state.without_told(verdict.path, verdict.checked, change).introduced
+        if news and verdict.path not in state.debts:
+            state.found(verdict.path, CheckedText(verdict.text, news), call=call, edited=False)

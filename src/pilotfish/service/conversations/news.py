@@ -3,6 +3,7 @@
 Nothing here waits: what a text says is known as soon as the text is made.
 """
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -23,7 +24,7 @@ from pilotfish.feedback.conversation_text import (
 )
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta
 from pilotfish.feedback.select import Chosen
-from pilotfish.feedback.text import FileRole, Form, named
+from pilotfish.feedback.text import MAX_NAMED, FileRole, Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
@@ -55,6 +56,8 @@ class News(Struct):
     """Files of which something was found late, as they are now."""
     left: Verdicts | None = None
     """Before a stop: the files that were changed in this turn, as they are now."""
+    unchecked: tuple[AbsPath, ...] = ()
+    """Files that may be broken and were not checked in time, the likeliest first."""
 
 
 def scope_of(
@@ -242,8 +245,8 @@ def what_is_left(
     state.told += len(files)
     notes = _unknown_lines(state, {*now, *left}, form, wanted)
     if settings.no_verdict == "say" and agent not in state.unsure:
-        gone = () if news.written is None else news.written.deleted
-        notes += _unjudged_lines(state, form, now, {file.path for file in files}, gone)
+        notes += _unjudged_lines(state, form, now, {file.path for file in files})
+        notes += _unchecked_line(state, form, news.unchecked)
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 
@@ -263,9 +266,7 @@ def _unknown_lines(
     return lines
 
 
-def _unjudged_lines(
-    state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath], gone: Collection[AbsPath]
-) -> list[str]:
+def _unjudged_lines(state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath]) -> list[str]:
     """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean.
 
     `told`: those of which errors are told beside this.
@@ -274,13 +275,27 @@ def _unjudged_lines(
     for path, debt in sorted(state.standing(Standing.PENDING).items()):
         name = named(path, form.workspace)
         if debt.edited and debt.before is None and debt.unfinished is not None:
-            what = f"the removal of {name}" if path in gone else name
-            lines.append(f"Not all files that {what} may have broken could be checked in time.")
-        elif debt.edited and path not in now:
+            continue
+        if debt.edited and path not in now:
             lines.append(f"{name} was not checked: its servers have not answered in time.")
         elif debt.edited and path not in told and now[path].diagnostics:
             lines.append(f"{name} has errors, and there was no time to tell which of them are new.")
     return lines
+
+
+def _unchecked_line(state: Conversation, form: Form, unchecked: Sequence[AbsPath]) -> list[str]:
+    """The edited files of which nobody knows yet what they broke elsewhere, and where that may be."""
+    causes = [
+        named(path, form.workspace) if os.path.lexists(path) else f"the removal of {named(path, form.workspace)}"
+        for path, debt in sorted(state.standing(Standing.PENDING).items())
+        if debt.edited and debt.before is None and debt.unfinished is not None
+    ]
+    if not causes:
+        return []
+    names = [named(path, form.workspace) for path in unchecked[:MAX_NAMED]]
+    names += [f"{len(unchecked) - MAX_NAMED} more"] if len(unchecked) > MAX_NAMED else []
+    left = f": {', '.join(names)}" if names else ""
+    return [f"Not all files that {' and '.join(causes)} may have broken could be checked in time{left}."]
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:

@@ -48,6 +48,10 @@ class ConversationRecord(Struct):
     """One event at a time looks for what is to be told, so that nothing is told twice."""
     background: anyio.CancelScope | None = None
     """The check that goes on, if one does."""
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    """Set when that has ended."""
+    left: tuple[AbsPath, ...] = ()
+    """Other files that it has not come to yet."""
     judging: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])
     """What that is about."""
     on_late: Callable[[], None] | None = None

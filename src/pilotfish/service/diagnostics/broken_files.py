@@ -96,7 +96,7 @@ class _Search:
         self.found: dict[AbsPath, FileVerdict] = {}
         self.unjudged: dict[AbsPath, FileVerdict] = {}
         self.changes: dict[AbsPath, Comparison] = {}
-        self._candidates: set[AbsPath] = {edit.path for edit in edits}
+        self._candidates = dict.fromkeys(edit.path for edit in edits)
         self.is_sound = True
         """Whether no file outside of the candidates can be affected."""
         self.whole = True
@@ -121,7 +121,7 @@ class _Search:
 
     @property
     def candidates(self) -> frozenset[AbsPath]:
-        return frozenset(self._candidates - self.before.keys())
+        return frozenset(self._candidates.keys() - self.before.keys())
 
     def is_comparable(self, workspace: Workspace, verdict: FileVerdict) -> bool:
         """Whether the texts before the edits are all known and can be shown: then a longer look tells what is new."""
@@ -138,7 +138,7 @@ class _Search:
         self._unlikely_until = inf
         for path in affected.files:
             if path not in self._candidates and os.path.isfile(path) and workspace.serves(path):
-                self._candidates.add(path)
+                self._candidates[path] = None
                 self.waiting.append(path)
 
     def next_part(self, size: int) -> list[AbsPath]:
@@ -153,6 +153,7 @@ class _Search:
     def result(self) -> BrokenFiles:
         candidates, uncompared = len(self.candidates), len(self.uncompared & self.found.keys())
         settled = self.is_sound and len(self.found) + len(self.unjudged) == candidates and not uncompared
+        left = [path for path in self._candidates if path not in {**self.before, **self.found, **self.unjudged}]
         return BrokenFiles(
             tuple(self.found.values()),
             self.changes,
@@ -162,6 +163,7 @@ class _Search:
             uncompared,
             tuple(self.unjudged.values()),
             settled,
+            tuple(left),
         )
 
     def sift(self, verdicts: Mapping[AbsPath, FileVerdict]) -> dict[AbsPath, FileVerdict]:
@@ -351,31 +353,34 @@ class ProjectCheck:
         loaded = current_time() + self._runner.seconds_of_loading(workspace, paths)
         search.limit = max(search.limit, min(loaded, search.until))
 
-    async def _judge_waiting(self, visit: Visit, search: "_Search") -> list[AbsPath]:
-        """Check what waits, the likeliest first, and compare it; returns the files that are worse than before.
+    async def _judge_waiting(self, visit: Visit, search: "_Search") -> None:
+        """Check what waits, the likeliest first, and compare it.
 
         In growing parts: a state before the edits is had for a whole part at once, and the first ones matter most.
         """
         given = {path: search.given[path] for path in search.waiting if path in search.given}
         search.waiting = deque(path for path in search.waiting if path not in given)
         self._wait_while_loading(visit.workspace, search, search.waiting)
-        worse, size = await self._take(visit, search, given), FIRST_PART
+        await self._take(visit, search, given)
         for verdict in given.values():
             self._states.put(verdict, search.world)
+        search.heard.hear(search.result())
+        size = FIRST_PART
         while search.waiting and search.left > 0:
             part = search.next_part(size)
-            is_known = all(map(self._states.knows, part))
-            until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
+            needs_share = search.left > COMPARING_SECONDS and not all(map(self._states.knows, part))
+            until = search.deadline - (search.left * COMPARING_SHARE if needs_share else 0.0)
             found = search.sift(await self._check(visit, part, until))
-            if current_time() >= until and search.left > COMPARING_SECONDS:
-                # They were cut off for the sake of comparing, which may need less.
-                search.waiting.extend(path for path in part if path not in found and path not in search.unjudged)
-            worse += await self._take(visit, search, found)
+            if current_time() >= until and search.left > 0:
+                # They were cut off for the sake of comparing, which may need less; the servers may have almost done.
+                cut_off = [path for path in part if path not in found and path not in search.unjudged]
+                search.waiting.extendleft(reversed(cut_off))
+            await self._take(visit, search, found)
+            search.heard.hear(search.result())
             size *= 2
-        return worse
 
-    async def _take(self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]) -> list[AbsPath]:
-        """Compare these with what was before; returns the files that are worse."""
+    async def _take(self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]) -> None:
+        """Compare these with what was before."""
         workspace = visit.workspace
         compared = await self._compare(visit, search, verdicts)
         states = {path: verdicts[path].checked for path in compared}
@@ -387,27 +392,28 @@ class ProjectCheck:
         late = {path for path in unknown if search.is_comparable(workspace, verdicts[path])}
         search.found |= {path: one for path, one in verdicts.items() if path not in late}
         search.changes |= {path: one for path, one in changes.items() if path not in late}
-        return [path for path, change in changes.items() if change.introduced]
 
     async def _check(self, visit: Visit, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files. What a check that was interrupted has found, and stands, is not asked again."""
 
         async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
             world = self._states.world
-            known = self._states.current(path, processes) if self._is_followed_file(path) else None
-            if known is not None:
-                return [known]
+            if known := self.standing([path]):
+                return list(known.values())
             found = await self._runner.run(visit, [path], patience=patience, anew=True)
             for one in found:
                 if one.is_final:
                     self._states.put(one, world)
             return found
 
-        processes = self._runner.processes()
         return await checked(check, paths, deadline)
 
-    def _is_followed_file(self, path: AbsPath) -> bool:
-        return any(is_inside(path, root) and self._words.is_followed(root) for root in self._runner.roots())
+    def standing(self, paths: Iterable[AbsPath]) -> dict[AbsPath, FileVerdict]:
+        """The verdicts on these files that stand, where changes are noticed."""
+        processes, roots = self._runner.processes(), list(filter(self._words.is_followed, self._runner.roots()))
+        followed = [path for path in paths if any(is_inside(path, root) for root in roots)]
+        found = {path: self._states.current(path, processes) for path in followed}
+        return {path: one for path, one in found.items() if one is not None}
 
     async def _compare(
         self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
@@ -459,6 +465,7 @@ class ProjectCheck:
         for earlier in await self._proposal_runner.run(visit, files, time):
             if earlier.is_final and earlier.path in unknown:
                 changes[earlier.path] = delta(earlier.checked, unknown[earlier.path].checked)
+                self._states.put_before(earlier, before)
         return changes
 
     def _broken_of(self, visit: Visit) -> set[AbsPath]:

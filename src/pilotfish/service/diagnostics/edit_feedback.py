@@ -4,7 +4,7 @@ The edited files are checked, compared with what they were before, and then the 
 can be told by then is told; what cannot is said in one line.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import anyio.to_thread
 from msgspec import Struct, field
@@ -70,6 +70,8 @@ class Scope(Struct, frozen=True):
     """Other files of which a server has published errors that nobody knows the cause of."""
     gone: Collection[AbsPath] = ()
     """Files that were seen to go, whether or not anybody knows what was in them."""
+    hear: Callable[[BrokenFiles], None] = lambda _: None
+    """As in `KnownFindings`."""
 
 
 class MissingPackages(Struct, frozen=True):
@@ -197,10 +199,8 @@ class EditFeedback:
         texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
-        heard = KnownFindings(scope.untold, scope.told)
-        waits_since = started if scope.until else None
-        run, until = self._project.run, scope.until
-        found = BrokenFiles()
+        heard, until = KnownFindings(scope.untold, scope.told, scope.hear), scope.until
+        waits_since, run, found = started if until else None, self._project.run, BrokenFiles()
         if edits:
             found = await run(visit, edits, deadline, heard, since, until, waits_since, scope.heard)
         if edit.settings:
@@ -241,16 +241,16 @@ class EditFeedback:
 
     async def look(self, visit: Visit, paths: Sequence[AbsPath], patience: Patience) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files as they are now; what they were before is no question."""
-        world = self._states.world
-        checked = await self._runner.run_until_certain(visit, paths, patience)
+        world, standing = self._states.world, self._project.standing(paths)
+        known = {path: one for path, one in standing.items() if self._runner.can_be_asked(one)}
+        checked = await self._runner.run_until_certain(visit, [one for one in paths if one not in known], patience)
         self._remember(visit.workspace, checked, world)
-        return {one.path: one for one in checked}
+        return {**known, **{one.path: one for one in checked}}
 
     def known(self, paths: Iterable[AbsPath]) -> dict[AbsPath, FileVerdict]:
         """The verdicts on these files that stand, without asking anybody."""
         processes = self._runner.processes()
-        found = {path: self._states.current(path, processes) for path in paths}
-        return {path: one for path, one in found.items() if one is not None}
+        return {path: one for path in paths if (one := self._states.current(path, processes)) is not None}
 
     async def _edit_of(
         self,

@@ -276,6 +276,16 @@ class FileStates:
             state = KnownState(world, verdict.text, verdict.outcomes, verdict.diagnostics, self.world)
             self._put(verdict.path, state)
 
+    def put_before(self, verdict: FileVerdict, edited: Mapping[AbsPath, str | None]) -> None:
+        """Keep a verdict on a file as it was before edits, in the last world in which those files had these texts."""
+        for world in range(self.world, max(self._forgotten, self.world - MAX_CHANGES), -1):
+            if all(text is not None and text == self._text_at(path, world) for path, text in edited.items()):
+                changed = self.changed_since(world, verdict.path)
+                if changed is not None and changed <= edited.keys():
+                    state = KnownState(world, verdict.text, verdict.outcomes, verdict.diagnostics, world)
+                    self._put(verdict.path, state)
+                return
+
     def before(
         self, now: FileVerdict, own: Mapping[AbsPath, str | None], settings: Collection[AbsPath] = ()
     ) -> CheckedText | None:

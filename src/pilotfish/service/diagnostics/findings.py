@@ -1,6 +1,6 @@
 """What was found in other files than the edited ones, and what a conversation knows of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -24,6 +24,8 @@ class BrokenFiles(Struct, frozen=True):
     """Files that no server can judge, however long one waits."""
     settled: bool = True
     """Whether nothing more can be known later."""
+    left: tuple[AbsPath, ...] = ()
+    """The files that were not checked, the likeliest first."""
 
     @property
     def unchecked(self) -> int:
@@ -42,6 +44,7 @@ class BrokenFiles(Struct, frozen=True):
             uncompared=self.uncompared + more.uncompared,
             unjudged=(*self.unjudged, *more.unjudged),
             settled=self.settled and more.settled,
+            left=(*self.left, *more.left),
         )
 
 
@@ -51,3 +54,5 @@ class KnownFindings(Struct, frozen=True):
     untold: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
     """What was found late and has not been told."""
     told: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    hear: Callable[[BrokenFiles], None] = lambda _: None
+    """Called with all that is known after each part of a search: the rest may never come."""

@@ -22,6 +22,7 @@ from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.component_imports import without_components
+from pilotfish.service.diagnostics.inquiry import PULL
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Given, refuse_binary, text_to_send
 from pilotfish.service.use_server import GRACE_SECONDS, Access
@@ -220,6 +221,12 @@ class CheckRunner:
     def processes(self) -> frozenset[tuple[str, float]]:
         """The same, each with its start time, without those that are started anew before they judge anything."""
         return frozenset((key.server, one.started_at) for key, one in self._current())
+
+    def can_be_asked(self, verdict: FileVerdict) -> bool:
+        """Whether all who judged a file answer questions: who only publishes may have said something else since."""
+        sessions = {(key.server, one.started_at): one for key, one in self.sessions()}
+        judges = [sessions.get((one.server, one.incarnation)) for one in verdict.outcomes]
+        return all(one is not None and (one.on_demand or one.supports(PULL, verdict.path)) for one in judges)
 
     def _current(self) -> list[tuple[Key, Session]]:
         return [(key, one) for key, one in self.sessions() if one.inputs is None or one.inputs.holds()]

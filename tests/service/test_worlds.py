@@ -217,16 +217,20 @@ def come_back(it: Repository) -> None:
 
 @pytest.mark.parametrize(("away", "back"), [(shelve, unshelve), (commit_and_leave, come_back)])
 @pytest.mark.parametrize("kind", ["call", "stop"])
+@pytest.mark.parametrize("between", [("call",), ("call", "stop", "prompt")], ids=["one turn", "two turns"])
 async def test_work_of_a_conversation_that_git_takes_away_and_brings_back_is_its_own_again(
-    tmp_path: Path, away: Callable[[Repository], None], back: Callable[[Repository], None], kind: str
+    tmp_path: Path,
+    away: Callable[[Repository], None],
+    back: Callable[[Repository], None],
+    kind: str,
+    between: tuple[str, ...],
 ) -> None:
     async with repository(tmp_path) as it:
         assert told(await it.edit("lib.rb", "def name2\n")) == {"user.rb": ["no name1"]}
         assert told(await it.edit("other.rb", "use name6\n")) == {"other.rb": ["no name6"]}
         away(it)
-        assert (await it.reach("call")).text == ""
-        assert (await it.reach("stop")).text == ""
-        assert (await it.reach("prompt")).text == ""
+        for event in between:
+            assert (await it.reach(event)).text == ""
         back(it)
         assert told(await it.reach(kind)) == {"user.rb": ["no name1"], "other.rb": ["no name6"]}
         assert told(await it.edit("extra.rb", "# nothing\n")) == {}

@@ -392,9 +392,10 @@ class Conversations:
                     news.written = await self._edit_feedback.judge(touch, visit, began, scope)
                     news.unchecked = news.written.others.left
                     known.update(paths, compared(news.written.others.changes))
-                late = [path for path in record.state.standing(Standing.LATE) if path not in known]
-                if late:
+                owed = (*record.state.standing(Standing.LATE), *(record.state.introduced if record.taken else ()))
+                if late := [path for path in dict.fromkeys(owed) if path not in known]:
                     news.late = await self._edit_feedback.look(visit, late, patience_until(deadline))
+                record.taken = False
             except BaseException:
                 # Nothing of it was told: it is judged again with the next event.
                 record.written.restore(written)

@@ -59,6 +59,7 @@ class DiskWrites:
         if now is not None and move is not None and program is not None and paths:
             came_back, brought = False, await anyio.to_thread.run_sync(brought_by_git, program, now, move, paths)
             for path in brought:
+                record.taken |= path in record.state.own_texts
                 came_back |= record.state.has_written(path, await self._text(path))
                 record.written.discard(path)
                 await self.see(path)

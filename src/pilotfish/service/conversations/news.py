@@ -196,6 +196,9 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
     groups, others, severities = list[Group](), list[Chosen](), frozenset(wanted)
     for path, verdict in late.items():
         debt = state.debts.get(path)
+        if debt is None and verdict.is_final:
+            # It was told, and is looked at because it may be gone.
+            state.judged(path, verdict.checked, Delta((), (), ()), edited=False)
         if debt is None or debt.standing is not Standing.LATE:
             continue
         if verdict.refused is not None:

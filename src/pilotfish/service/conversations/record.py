@@ -30,6 +30,8 @@ class ConversationRecord(Struct):
     """Since its last event."""
     git: GitState | None = None
     """Where git stood then; None: nobody has looked, or there is none."""
+    taken: bool = False
+    """Git has changed files of its making since it was last looked what is left of what it broke."""
     conflicted: str | None = None
     """What git is in the middle of, as the conversation was told."""
     held: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])

@@ -21,6 +21,7 @@ from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import OpenWatcher
 from pilotfish.system.watching.watcher import open_watcher
 from support.servers.linker import linker, told
+from support.services.real import only, real_service
 from support.services.several import Ground, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-14"), pytest.mark.proves("DIAG-15")]
@@ -375,3 +376,54 @@ async def test_a_formatter_is_not_blamed_for_what_a_branch_had_that_nobody_has_l
         it.write({"user.rb": "use name1\n\nuse name9\n"})
         assert (await it.reach("call")).text == ""
         assert (await it.reach("stop")).text == ""
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"), [("def name2\n", {}), ("def name2\ndef name4\n", {"user.rb": ["no name1"]})]
+)
+async def test_an_edit_that_takes_back_one_s_own_is_not_told_what_was_so_before(
+    tmp_path: Path, last: str, expected: dict[str, list[str]]
+) -> None:
+    """What was mended for good, and is broken once more in another way, is told."""
+    async with repository(tmp_path) as it:
+        assert (await it.reach("stop")).text == ""
+        it.write({"lib.rb": "def name2\n"})
+        assert (await it.reach("prompt")).text == ""
+        assert told(await it.edit("lib.rb", "def name1\ndef name2\n")) == {}
+        assert told(await it.edit("lib.rb", last)) == expected
+        assert told(await it.reach("stop")) == expected
+
+
+LIB = "def greet(name: str) -> str:\n    return name\n\n\ndef size(x: int) -> int:\n    return x\n"
+CALLER = 'from lib import greet, size\n\nprint(greet("x"), size(1))\n'
+BROKEN_CALLER = CALLER.replace('"x"', "1")
+BROKEN_LIB = LIB.replace("name: str", "name: str, title: str")
+RENAMED, UNDONE = ("def greet(", "def hello("), ("def hello(", "def greet(")
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (RENAMED, UNDONE),
+        (RENAMED, ("def size", "def big"), ("def big", "def size"), UNDONE),
+        (RENAMED, ("def hello(", "def greet( ")),
+    ],
+    ids=["taken back", "with another between", "but for the layout"],
+)
+@pytest.mark.parametrize(("lib", "caller"), [(LIB, BROKEN_CALLER), (BROKEN_LIB, CALLER)], ids=["call", "signature"])
+async def test_what_one_s_own_edit_had_covered_is_older_when_it_is_seen_again(
+    tmp_path: Path, lib: str, caller: str, edits: tuple[tuple[str, str], ...]
+) -> None:
+    """Of a name that is not there, no checker says how it is called."""
+    async with real_service(tmp_path, only("basedpyright")) as it:
+        it.write("lib.py", lib)
+        it.write("caller.py", caller)
+        texts = list[str]()
+        for old, new in edits:
+            before = (it.root / "lib.py").read_text()
+            it.write("lib.py", before.replace(old, new))
+            touch = Touch(("lib.py",), "edit", before={"lib.py": before})
+            texts.append((await it.service.touched(touch, it.client)).text)
+        assert '"greet" is unknown import symbol' in texts[0]
+        assert texts[-1] == ""
+        assert (await it.service.reached(Moment("stop"), it.client)).text == ""

@@ -10,7 +10,7 @@ ends its turn what it has left, and nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Self
@@ -32,6 +32,12 @@ MAX_MENDED = 5
 
 MAX_OWN_TEXTS = 20
 """Of one file that are known again when git brings them back, the last ones."""
+
+
+TextsBefore = Mapping[AbsPath, str | None]
+"""Files that a change was of, with their texts before it; None where nobody knows it."""
+
+NO_TEXTS: TextsBefore = {}
 
 
 class Standing(StrEnum):
@@ -96,6 +102,18 @@ class Debt(Struct, frozen=True):
     """It was there before, and came back with what git brought."""
 
 
+class Hidden(Struct, frozen=True):
+    """What a file had before a change of the conversation, and not after it."""
+
+    digest: str
+    """Of the text that the file had."""
+    diagnostics: tuple[Diagnostic, ...]
+    causes: frozenset[tuple[AbsPath, str]]
+    """The files that were changed, with the digests of their texts before."""
+    is_covered: bool
+    """The change brought errors to the file, and these may have covered it."""
+
+
 class Conversation(Struct):
     """One conversation. `calls` counts what its host reported, `told` the files that it heard of."""
 
@@ -112,6 +130,10 @@ class Conversation(Struct):
 
     One half of a refactoring may take an old error away and the other half bring it back: then it is not left by it.
     """
+    hidden: dict[AbsPath, tuple[Hidden, ...]] = field(default_factory=dict[AbsPath, tuple[Hidden, ...]])
+    """The same in whatever turn, until it is there again."""
+    first: dict[AbsPath, str | None] | None = field(default_factory=dict[AbsPath, str | None])
+    """Of the files that it changed in this turn, the digests of the texts before that; None: git has changed some."""
     own_texts: dict[AbsPath, tuple[str, ...]] = field(default_factory=dict[AbsPath, tuple[str, ...]])
     """Digests of the texts that it gave these files."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
@@ -135,6 +157,8 @@ class Conversation(Struct):
             introduced=dict(self.introduced),
             gone=dict(self.gone),
             mended=dict(self.mended),
+            hidden=dict(self.hidden),
+            first=None if self.first is None else dict(self.first),
             own_texts=dict(self.own_texts),
             changed=set(self.changed),
             finished=dict(self.finished),
@@ -263,17 +287,25 @@ class Conversation(Struct):
     # --- What is of its making --------------------------------------------------------------------------------------
 
     def judged(
-        self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool, before: str | None = None
+        self,
+        path: AbsPath,
+        now: CheckedText,
+        change: Comparison,
+        *,
+        edited: bool,
+        before: str | None = None,
+        causes: TextsBefore = NO_TEXTS,
     ) -> None:
         """A file has a fresh verdict that the conversation knows of from now on.
 
-        `before`: the text that the change began with, where it is known.
+        `before`: the text that the change began with, where it is known; `causes`: those of all files that it was of.
         """
         known = self.introduced.get(path)
-        if change.fixed and before is not None and (path in self.mended or len(self.mended) < MAX_FILES):
-            own = still_there(known, CheckedText(before, change.fixed))
-            had = CheckedText(before, tuple(one for one in change.fixed if one not in own))
-            self.mended[path] = (*self.mended.get(path, ()), had)[-MAX_MENDED:]
+        self.hidden[path] = tuple(one for one in self.hidden.get(path, ()) if not _is_back(one, now))
+        if not self.hidden[path]:
+            del self.hidden[path]
+        if before is not None:
+            self.mend(path, before, change, causes)
         kept = still_there(known, now)
         if still_there(self.gone.get(path), now):
             del self.gone[path]
@@ -287,6 +319,41 @@ class Conversation(Struct):
         else:
             self.introduced.pop(path, None)
 
+    def mend(self, path: AbsPath, before: str, change: Comparison, causes: TextsBefore) -> None:
+        """What a change took away in a file that had this text was there before the conversation, or is its own."""
+        own = still_there(self.introduced.get(path), CheckedText(before, change.fixed))
+        if had := tuple(one for one in change.fixed if one not in own):
+            if path in self.mended or len(self.mended) < MAX_FILES:
+                old = [one for one in self.mended.get(path, ()) if one != CheckedText(before, had)]
+                self.mended[path] = (*old, CheckedText(before, had))[-MAX_MENDED:]
+            if path in self.hidden or len(self.hidden) < MAX_FILES:
+                digests = frozenset((one, _digest(text)) for one, text in causes.items() if text is not None)
+                new = Hidden(_digest(before), had, digests, is_covered=bool(change.introduced))
+                known = [one for one in self.hidden.get(path, ()) if one != new]
+                self.hidden[path] = (*known, new)[-MAX_MENDED:]
+
+    def without_older(self, path: AbsPath, now: CheckedText, change: Comparison) -> Comparison:
+        """The change without what the file had before a change that is taken back by now, or that had only covered it;
+        without all of it where nothing is left of the changes of this turn.
+
+        It is in the world after this change and not in that before it, and is older than the conversation all the same.
+        """
+        if not isinstance(change, Delta):
+            return change
+        if self.first and self._has_back(self.first.items()):
+            return replace(change, introduced=(), older=tuple(sorted({*change.older, *change.introduced}, key=place)))
+        back = [one for one in self.hidden.get(path, ()) if one.digest == _digest(now.text) and self._is_undone(one)]
+        older = {one for each in back for one in still_there(CheckedText(now.text, each.diagnostics), now)}
+        news = tuple(one for one in change.introduced if one not in older)
+        return replace(change, introduced=news, older=tuple(sorted({*change.older, *older}, key=place)))
+
+    def _is_undone(self, one: Hidden) -> bool:
+        return one.is_covered or (bool(one.causes) and self._has_back(one.causes))
+
+    def _has_back(self, digests: Iterable[tuple[AbsPath, str | None]]) -> bool:
+        """Whether it gave these files their old texts again."""
+        return all(self.own_texts.get(path, ("",))[-1] == digest for path, digest in digests)
+
     def remaining(self, path: AbsPath, now: CheckedText, severities: Collection[Severity]) -> tuple[Diagnostic, ...]:
         """What it introduced in a file and is there now, without what was there before it, too."""
         older = {one for had in self.mended.get(path, ()) for one in still_there(had, now)}
@@ -295,8 +362,11 @@ class Conversation(Struct):
 
     # --- What git takes away and brings back ------------------------------------------------------------------------
 
-    def wrote(self, path: AbsPath, text: str) -> None:
-        """It gave a file this text."""
+    def wrote(self, path: AbsPath, text: str, before: str | None = None) -> None:
+        """It gave a file this text in place of another one, where that is known."""
+        if self.first is not None:
+            self.first.setdefault(path, None if before is None else _digest(before))
+            self.first = self.first if len(self.first) <= MAX_FILES else None
         if path in self.own_texts or len(self.own_texts) < MAX_FILES:
             known, digest = self.own_texts.get(path, ()), _digest(text)
             self.own_texts[path] = (*(one for one in known if one != digest), digest)[-MAX_OWN_TEXTS:]
@@ -343,6 +413,7 @@ class Conversation(Struct):
             known.clear()
         self.stopped.clear()
         self.unsure.clear()
+        self.first = {}
 
 
 def untold(now: CheckedText, change: Comparison, heard: CheckedText | None = None) -> tuple[Diagnostic, ...]:
@@ -385,6 +456,11 @@ def credited(change: Comparison, brought: CheckedText | None, *, only_new: bool)
         tuple(one for one in change.older if one not in told and one not in again),
         tuple(of_own(change.fixed)),
     )
+
+
+def _is_back(one: Hidden, now: CheckedText) -> bool:
+    known = CheckedText(now.text, one.diagnostics)
+    return one.digest == _digest(now.text) and len(still_there(known, now)) == len(one.diagnostics)
 
 
 def _digest(text: str) -> str:

@@ -150,11 +150,11 @@ class Service:
         self._composer = QuestionComposer(self._questions, self.check, self._previews)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
-        covers, texts = self.disk_changes.covers, self._texts
-        self._unwatched = unwatched = UnwatchedChanges(self.states, texts, system.clock, covers, self._noticed)
-        kept = KeptConversations(system.memory, system.clock.wall)
+        covers, texts, states = self.disk_changes.covers, self._texts, self.states
+        self._unwatched = unwatched = UnwatchedChanges(states, texts, system.clock, covers, self._noticed)
+        kept, used = KeptConversations(system.memory, system.clock.wall), self._warm_start.used
         self.conversations = Conversations(
-            self._edit_feedback, self.states, texts, unwatched, kept, self.workspaces.of, self._warm_start.used
+            self._edit_feedback, states, texts, unwatched, kept, lambda client: self._in_step(self._visit(client)), used
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(

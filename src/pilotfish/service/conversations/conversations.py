@@ -6,7 +6,7 @@ known. What is owed is judged in the background, and told with the next event.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 
 import anyio
@@ -43,6 +43,7 @@ from pilotfish.service.conversations.news import (
     scope_of,
     told_files,
     what_is_left,
+    without_older,
 )
 from pilotfish.service.conversations.record import ConversationRecord, EditUnderWay, row_of
 from pilotfish.service.conversations.together import (
@@ -90,7 +91,7 @@ class Conversations:
         texts: Texts,
         unwatched: UnwatchedChanges,
         kept: KeptConversations,
-        workspace_of: Callable[[ClientSession], Workspace],
+        in_step: Callable[[ClientSession], Awaitable[Visit]],
         used: Callable[[Workspace, Sequence[FileVerdict]], None],
     ) -> None:
         self._edit_feedback = edit_feedback
@@ -98,7 +99,7 @@ class Conversations:
         self._disk_writes = DiskWrites(states, texts)
         self._unwatched = unwatched
         self.kept = kept
-        self._late_checks = LateChecks(edit_feedback, workspace_of)
+        self._late_checks = LateChecks(edit_feedback, in_step)
         self._used = used
         """Told of every file that was judged for an event."""
         self._records: Recent[str, ConversationRecord] = Recent(MAX_CONVERSATIONS)
@@ -228,7 +229,7 @@ class Conversations:
                 judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
                 until = visit.until - LAST_SECONDS
                 scope = replace(scope_of(state), given=given, carried=carried, settled=(), heard=(), until=until)
-                news.edit = await self._edit_feedback.judge(touch, visit, started, scope)
+                news.edit = without_older(state, await self._edit_feedback.judge(touch, visit, started, scope))
                 known = {*judgement.texts, *compared(news.edit.others.changes)}
                 await self._look(record, visit, news, known, started)
         except anyio.get_cancelled_exc_class():
@@ -379,7 +380,7 @@ class Conversations:
             try:
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
-                    await self._disk_writes.note_own(record, written)
+                    await self._disk_writes.note_own(record, {path: one.before for path, one in written.items()})
                     # What it finds from now on would be settled by this check, which knows nothing of it.
                     self._late_checks.stop(record)
                     known_before = {str(path): one.before for path, one in written.items()}
@@ -389,7 +390,8 @@ class Conversations:
                     patience = patience_until(deadline - LOOK_SECONDS if last else deadline, until)
                     scope = scope_of(record.state, patience, others_seconds=LOOK_SECONDS, gone=gone, until=until)
                     began = max(current_time(), deadline - visit.workspace.wait_seconds)
-                    news.written = await self._edit_feedback.judge(touch, visit, began, scope)
+                    found = await self._edit_feedback.judge(touch, visit, began, scope)
+                    news.written = without_older(record.state, found)
                     news.unchecked = news.written.others.left
                     known.update(paths, compared(news.written.others.changes))
                 owed = (*record.state.standing(Standing.LATE), *(record.state.introduced if record.taken else ()))

@@ -66,6 +66,7 @@ class DiskWrites:
             if came_back:
                 record.state.came_back()
             if brought:
+                record.state.first = None
                 await self._owe_own(record, workspace, but=brought)
         for path, one in record.written.all().items():
             if one.before is None or (move is not None and move.target is not None):
@@ -123,10 +124,10 @@ class DiskWrites:
                 record.written.discard(path)
         return carried
 
-    async def note_own(self, record: ConversationRecord, paths: Iterable[AbsPath]) -> None:
-        """The conversation, or a command of it, gave these files the texts that they have now."""
-        for path in paths:
-            record.state.wrote(path, await self._text(path))
+    async def note_own(self, record: ConversationRecord, before: Mapping[AbsPath, str | None]) -> None:
+        """The conversation, or a command of it, gave these files the texts that they have now, in place of others."""
+        for path, text in before.items():
+            record.state.wrote(path, await self._text(path), text)
 
     async def take_for_granted(self, record: ConversationRecord) -> None:
         """Somebody else changed these files while the agent was idle: what they have now is older than its turn."""

@@ -1,7 +1,7 @@
 """Checks that go on when the event that caused them has been answered. What they find is told with the next event."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -20,7 +20,6 @@ from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import Patience
-from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
@@ -32,9 +31,10 @@ BACKGROUND = Patience(first=60.0, later=30.0)
 
 
 class LateChecks:
-    def __init__(self, edit_feedback: EditFeedback, workspace_of: Callable[[ClientSession], Workspace]) -> None:
+    def __init__(self, edit_feedback: EditFeedback, in_step: Callable[[ClientSession], Awaitable[Visit]]) -> None:
+        """`in_step`: tells the servers what was noticed on disk, or they would be asked about texts of before."""
         self._edit_feedback = edit_feedback
-        self._workspace_of = workspace_of
+        self._in_step = in_step
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -125,7 +125,7 @@ class LateChecks:
         judged: Judged | None = None
         try:
             with scope:
-                visit = Visit(record.client, self._workspace_of(record.client))
+                visit = await self._in_step(record.client)
                 touch = Touch(tuple(pending), "patch", only_new=True)
                 limits = scope_of(record.state, BACKGROUND, others_seconds=BACKGROUND.first or 0.0)
                 limits = replace(limits, hear=partial(_note_broken, record, pending))
@@ -172,7 +172,8 @@ class LateChecks:
                     state.found(path, known, call=debt.call, edited=True, certain=certain, unfinished=owed)
                 else:
                     state.settle(path, Fate.CLEAN)
-                    state.judged(path, now, change, edited=True, before=judged.before.get(path))
+                    before = judged.before
+                    state.judged(path, now, change, edited=True, before=before.get(path), causes=before)
             if owed is not None and path not in state.debts:
                 state.owe_others(path, owed, call=debt.call)
         state.heard.difference_update(() if judged is None else (one.path for one in judged.others.verdicts))
@@ -191,6 +192,9 @@ def _note_broken(record: ConversationRecord, pending: Mapping[AbsPath, Debt], ot
     record.left = others.left
     for verdict in others.verdicts:
         change = others.changes.get(verdict.path)
-        news = () if change is None else state.without_told(verdict.path, verdict.checked, change).introduced
-        if news and verdict.path not in state.debts:
-            state.found(verdict.path, CheckedText(verdict.text, news), call=call, edited=False)
+        if change is None or verdict.path in state.debts:
+            continue
+        news = state.without_older(verdict.path, now := verdict.checked, state.without_told(verdict.path, now, change))
+        if news.introduced:
+            state.mend(verdict.path, now.text, change, {path: debt.unfinished for path, debt in pending.items()})
+            state.found(verdict.path, CheckedText(verdict.text, news.introduced), call=call, edited=False)

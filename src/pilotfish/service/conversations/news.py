@@ -4,7 +4,7 @@ Nothing here waits: what a text says is known as soon as the text is made.
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
@@ -85,10 +85,19 @@ def scope_of(
 
 def without_told(state: Conversation, judged: Judged) -> Judged:
     """What is news of it to the conversation."""
+    return without_older(state, _sifted(judged, state.without_told))
+
+
+def without_older(state: Conversation, judged: Judged) -> Judged:
+    """The same without what is older than the conversation, see `Conversation.without_older`."""
+    return _sifted(judged, state.without_older)
+
+
+def _sifted(judged: Judged, sift: Callable[[AbsPath, CheckedText, Comparison], Comparison]) -> Judged:
     now = {one.path: one.checked for one in judged.verdicts if one.refused is None}
 
     def news(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, Comparison]:
-        return {path: state.without_told(path, now[path], one) if path in now else one for path, one in changes.items()}
+        return {path: sift(path, now[path], one) if path in now else one for path, one in changes.items()}
 
     others = replace(judged.others, changes=news(judged.others.changes))
     return replace(judged, changes=news(judged.changes), others=others)
@@ -109,7 +118,8 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
             change = judged.others.changes[verdict.path]
-            state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
+            causes, before = judged.before, verdict.text
+            state.judged(verdict.path, verdict.checked, change, edited=False, before=before, causes=causes)
     for path in compared(judged.others.changes):
         state.heard_of(path)
 
@@ -123,7 +133,7 @@ def _note_edited(state: Conversation, judged: Judged, verdict: FileVerdict, call
     if path in judged.uncompared:
         state.owe(path, before, call=call)
     elif verdict.is_final:
-        state.judged(path, verdict.checked, change, edited=True, before=before)
+        state.judged(path, verdict.checked, change, edited=True, before=before, causes=judged.before)
         state.settle(path, Fate.JUDGED)
         _note_others(state, judged, path, call, missing=missing)
     elif verdict.is_late:

@@ -268,6 +268,25 @@ async def test_what_could_not_be_compared_in_time_is_not_taken_for_older(
 
 
 @pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize("is_back", [True, False])
+async def test_a_stop_is_not_held_up_by_what_a_file_may_have_broken_that_is_as_it_was(
+    tmp_path: Path, is_back: bool
+) -> None:
+    settings = {**config(noVerdict="say"), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
+    hangs = list[bool]()
+    server = partial(linker, silent_about="a.rb", is_silent=lambda: bool(hangs))
+    async with service_on(tmp_path, {"one": server}, settings) as ground:
+        ground.write("a.rb", "use total\n")
+        ground.write("lib.rb", "def total\n")
+        await edited(ground, "lib.rb", "def sum\n")
+        hangs.append(True)
+        if is_back:
+            ground.write("lib.rb", "def total\n")
+        stop = await ground.service.reached(Moment("stop"), ground.client)
+        assert bool(stop.text) is not is_back
+
+
+@pytest.mark.proves("DIAG-12")
 @pytest.mark.parametrize(
     ("old", "said"),
     [

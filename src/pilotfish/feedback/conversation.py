@@ -223,6 +223,15 @@ class Conversation(Struct):
         if known.standing is Standing.LATE and fate is not Fate.JUDGED and known.unfinished is not None:
             self.owe_others(path, known.unfinished, call=known.call)
 
+    def drop_undone(self, texts: Mapping[AbsPath, str]) -> None:
+        """These files have these texts now: nothing is owed of one that is as it was, nor where all of this turn is."""
+        is_all_undone = bool(self.first) and self._has_back((self.first or {}).items())
+        for path, debt in self.standing(Standing.PENDING).items():
+            was = {text for text in (debt.before, debt.unfinished) if text is not None}
+            is_undone = was == {texts.get(path)} or (is_all_undone and path in (self.first or {}))
+            if is_undone and debt.found is None:
+                self.settle(path, Fate.CLEAN)
+
     def heard_of(self, path: AbsPath) -> None:
         """Another edit broke this file, or might have, and that was judged with what had been found late in it.
 

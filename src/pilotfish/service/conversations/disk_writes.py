@@ -7,6 +7,7 @@ from functools import cache
 import anyio.lowlevel
 import anyio.to_thread
 
+from pilotfish.feedback.conversation import Standing
 from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_installed, package_folder
@@ -94,12 +95,17 @@ class DiskWrites:
                 record.state.owe_others(path, before, call=record.state.calls)
 
     async def _leave_unchanged(self, record: ConversationRecord) -> None:
-        """Take out what has the text again that it had before: a stash and its pop, a formatter with nothing to do."""
+        """Take out what has the text again that it had before: a stash and its pop, a formatter with nothing to do.
+
+        Nor is anything owed of it.
+        """
         for path, one in record.written.all().items():
             # There may be thousands, and their texts may all be known: others have their turn.
             await anyio.lowlevel.checkpoint()
             if one.before is not None and await self._text(path) == one.before:
                 record.written.discard(path)
+        texts = {path: await self._text(path) for path in record.state.standing(Standing.PENDING)}
+        record.state.drop_undone(texts)
 
     async def claim(
         self,

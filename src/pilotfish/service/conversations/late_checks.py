@@ -151,7 +151,8 @@ class LateChecks:
             verdict = verdicts.get(path)
             # The next event tries again: whatever is in those files, nobody has heard of it.
             others = BrokenFiles() if judged is None else judged.others
-            owed = debt.unfinished if others.unchecked > len(others.unjudged) else None
+            is_left = others.unchecked > len(others.unjudged) and (verdict is None or verdict.text != debt.unfinished)
+            owed = debt.unfinished if is_left else None
             if judged is not None and path in judged.deleted:
                 state.settle(path, Fate.CLEAN)
             elif verdict is not None and verdict.refused is not None:

@@ -135,7 +135,7 @@ def _note_edited(state: Conversation, judged: Judged, verdict: FileVerdict, call
     elif verdict.is_final:
         state.judged(path, verdict.checked, change, edited=True, before=before, causes=judged.before)
         state.settle(path, Fate.JUDGED)
-        _note_others(state, judged, path, call, missing=missing)
+        _note_others(state, judged, path, call, missing=missing, text=verdict.text)
     elif verdict.is_late:
         state.owe(path, before, call=call, heard=verdict.checked if verdict.answered else None)
     else:
@@ -145,11 +145,16 @@ def _note_edited(state: Conversation, judged: Judged, verdict: FileVerdict, call
         state.settle(path, Fate.NO_VERDICT)
 
 
-def _note_others(state: Conversation, judged: Judged, path: AbsPath, call: int, *, missing: bool) -> None:
-    if missing:
-        state.owe_others(path, judged.first.get(path), call=call)
-    else:
-        state.finish(path, judged.first.get(path))
+def _note_others(
+    state: Conversation, judged: Judged, path: AbsPath, call: int, *, missing: bool, text: str = ""
+) -> None:
+    before = judged.first.get(path)
+    # One that is as it was at first may have broken what was adapted in between.
+    before = judged.before.get(path) if before == text else before
+    if missing and before != text:
+        state.owe_others(path, before, call=call)
+    elif not missing:
+        state.finish(path, before)
 
 
 def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:
@@ -256,7 +261,8 @@ def what_is_left(
     left = {path: found for path, one in unsure.items() if (found := state.remaining(path, one.checked, wanted))}
     files += [chosen(path, unsure[path].text, found) for path, found in left.items()]
     state.told += len(files)
-    notes = _unknown_lines(state, {*now, *left}, form, wanted)
+    refused = {path for path, one in (news.left or {}).items() if one.refused is not None}
+    notes = _unknown_lines(state, {*now, *left, *refused}, form, wanted)
     if settings.no_verdict == "say" and agent not in state.unsure:
         notes += _unjudged_lines(state, form, now, {file.path for file in files})
         notes += _unchecked_line(state, form, news.unchecked)

@@ -42,6 +42,7 @@ from pilotfish.service.conversations.news import (
     patience_until,
     scope_of,
     told_files,
+    touch_of,
     what_is_left,
     without_older,
 )
@@ -375,27 +376,22 @@ class Conversations:
             deadline = started + STOP_SECONDS - 2 * LAST_SECONDS if last else deadline
             until, known = 0.0 if last else visit.until - LAST_SECONDS, set(without)
             written = self._take_written(record, visit.workspace, known)
-            goes_on = not written and self._late_checks.is_judging(record)
-            pending = record.state.standing(Standing.PENDING) if last and not goes_on else {}
+            pending = self._late_checks.unattended(record, anyhow=bool(written)) if last else {}
             try:
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
                     await self._disk_writes.note_own(record, {path: one.before for path, one in written.items()})
                     # What it finds from now on would be settled by this check, which knows nothing of it.
                     self._late_checks.stop(record)
-                    known_before = {str(path): one.before for path, one in written.items()}
-                    before = {path: text for path, text in known_before.items() if text is not None}
-                    touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
+                    touch = touch_of(paths, written)
                     gone = [path for path, one in written.items() if one.change is Change.DELETED]
                     patience = patience_until(deadline - LOOK_SECONDS if last else deadline, until)
                     scope = scope_of(record.state, patience, others_seconds=LOOK_SECONDS, gone=gone, until=until)
                     began = max(current_time(), deadline - visit.workspace.wait_seconds)
                     found = await self._edit_feedback.judge(touch, visit, began, scope)
                     news.written = without_older(record.state, found)
-                    news.unchecked = news.written.others.left
                     known.update(paths, compared(news.written.others.changes))
-                owed = (*record.state.standing(Standing.LATE), *(record.state.introduced if record.taken else ()))
-                if late := [path for path in dict.fromkeys(owed) if path not in known]:
+                if late := [path for path in record.told_late if path not in known]:
                     news.late = await self._edit_feedback.look(visit, late, patience_until(deadline))
                 record.taken = False
             except BaseException:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Failure
-from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
+from pilotfish.feedback.conversation import Conversation, Debt, Fate, Standing, untold
 from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.news import scope_of, without_told
@@ -88,6 +88,10 @@ class LateChecks:
     def is_judging(record: ConversationRecord) -> bool:
         """Whether all that is pending is being judged."""
         return record.background is not None and record.judging == record.state.standing(Standing.PENDING)
+
+    def unattended(self, record: ConversationRecord, *, anyhow: bool) -> dict[AbsPath, Debt]:
+        """What is pending and is not being judged; `anyhow`: what is, too."""
+        return {} if self.is_judging(record) and not anyhow else record.state.standing(Standing.PENDING)
 
     def warm(self, record: ConversationRecord, visit: Visit, paths: Sequence[AbsPath]) -> None:
         """Let the servers look at files that are judged with a later event, until that comes."""
@@ -180,11 +184,7 @@ class LateChecks:
         state.heard.difference_update(() if judged is None else (one.path for one in judged.others.verdicts))
         others = BrokenFiles() if judged is None else judged.others
         _note_broken(record, pending, others)
-        for verdict in others.verdicts:
-            change = others.changes.get(verdict.path)
-            if change is not None and verdict.path in state.introduced and verdict.path not in state.untold:
-                # Nothing is to be told of it, and what is left there may have gone.
-                state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
+        _note_mended(state, others)
 
 
 def _note_broken(record: ConversationRecord, pending: Mapping[AbsPath, Debt], others: BrokenFiles) -> None:
@@ -199,3 +199,11 @@ def _note_broken(record: ConversationRecord, pending: Mapping[AbsPath, Debt], ot
         if news.introduced:
             state.mend(verdict.path, now.text, change, {path: debt.unfinished for path, debt in pending.items()})
             state.found(verdict.path, CheckedText(verdict.text, news.introduced), call=call, edited=False)
+
+
+def _note_mended(state: Conversation, others: BrokenFiles) -> None:
+    """Of files with nothing to be told, what is left there may have gone."""
+    for verdict in others.verdicts:
+        change = others.changes.get(verdict.path)
+        if change is not None and verdict.path in state.introduced and verdict.path not in state.untold:
+            state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
-from pilotfish.api.questions import Moment
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
 from pilotfish.feedback.conversation_text import (
@@ -25,6 +25,7 @@ from pilotfish.feedback.conversation_text import (
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta
 from pilotfish.feedback.select import Chosen
 from pilotfish.feedback.text import MAX_NAMED, FileRole, Form, named
+from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
@@ -57,7 +58,7 @@ class News(Struct):
     left: Verdicts | None = None
     """Before a stop: the files that were changed in this turn, as they are now."""
     unchecked: tuple[AbsPath, ...] = ()
-    """Files that may be broken and were not checked in time, the likeliest first."""
+    """Files that the background has not come to: they may be broken."""
 
 
 def scope_of(
@@ -81,6 +82,12 @@ def scope_of(
         heard=state.heard,
         gone=gone,
     )
+
+
+def touch_of(paths: Iterable[AbsPath], written: Mapping[AbsPath, Written]) -> Touch:
+    """What was changed without an edit, with the texts before it."""
+    before = {str(path): one.before for path, one in written.items() if one.before is not None}
+    return Touch(tuple(paths), "patch", only_new=True, before=before or None)
 
 
 def without_told(state: Conversation, judged: Judged) -> Judged:
@@ -265,7 +272,7 @@ def what_is_left(
     notes = _unknown_lines(state, {*now, *left, *refused}, form, wanted)
     if settings.no_verdict == "say" and agent not in state.unsure:
         notes += _unjudged_lines(state, form, now, {file.path for file in files})
-        notes += _unchecked_line(state, form, news.unchecked)
+        notes += _unchecked_line(state, form, news.unchecked if news.written is None else news.written.others.left)
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 

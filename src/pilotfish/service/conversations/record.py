@@ -59,6 +59,13 @@ class ConversationRecord(Struct):
     on_late: Callable[[], None] | None = None
     """Called when that has ended, for clients that can be told at any time."""
 
+    @property
+    def told_late(self) -> list[AbsPath]:
+        """Files to be looked at: something was found late, or was told and may be gone."""
+        return list(
+            dict.fromkeys((*self.state.standing(Standing.LATE), *(self.state.introduced if self.taken else ())))
+        )
+
     def call(self, *, counts: bool) -> int:
         """The number of the call that an event belongs to."""
         self.state.calls += counts

@@ -7,7 +7,7 @@ judged takes that over, and tells of both. So nothing is said that the same batc
 No edit is lost: what is still held when a turn begins or ends is judged then.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -15,14 +15,12 @@ from msgspec.structs import replace
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Refused
+from pilotfish.feedback.conversation import TextsBefore
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.texts import old_text_to_send
 from pilotfish.service.workspace import Workspace
-
-TextsBefore = Mapping[AbsPath, str | None]
-"""Files with their texts before an edit; None where nobody has said it."""
 
 
 def note_batches(record: ConversationRecord, event: Touch | Moment) -> None:

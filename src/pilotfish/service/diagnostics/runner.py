@@ -19,7 +19,7 @@ from pilotfish.protocol.diagnostics import Report, merged
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.resolve import Candidate
-from pilotfish.servers.spec import Freshness
+from pilotfish.servers.spec import Freshness, PullSupport
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.component_imports import without_components
 from pilotfish.service.diagnostics.inquiry import PULL
@@ -226,7 +226,8 @@ class CheckRunner:
         """Whether all who judged a file answer questions: who only publishes may have said something else since."""
         sessions = {(key.server, one.started_at): one for key, one in self.sessions()}
         judges = [sessions.get((one.server, one.incarnation)) for one in verdict.outcomes]
-        return all(one is not None and (one.on_demand or one.supports(PULL, verdict.path)) for one in judges)
+        pulled = [one is not None and one.freshness.pull is not PullSupport.EMPTY for one in judges]
+        return all(pulled) and all(one is not None and one.supports(PULL, verdict.path) for one in judges)
 
     def _current(self) -> list[tuple[Key, Session]]:
         return [(key, one) for key, one in self.sessions() if one.inputs is None or one.inputs.holds()]

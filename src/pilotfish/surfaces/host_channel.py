@@ -50,7 +50,7 @@ class HostChannel:
         """The connection ends after the answer to this request, or with this notification."""
         self._channel = RpcChannel(self._take, self._end)
         self._tasks = anyio.create_task_group()
-        self._turns = Turns(self._tasks, self._answer, self._cancelled, MAX_AT_ONCE, most_waiting=0)
+        self._turns = Turns(self._tasks, self._answer, self._cancelled, MAX_AT_ONCE, 0)
         self._methods: MethodTable = {}
         self._listeners: NotificationTable = {}
         self.notify = self._channel.notify

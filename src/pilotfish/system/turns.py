@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from pilotfish.protocol.rpc import Requested, RequestId
 
@@ -19,25 +20,17 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 """How many calls may wait, and how large they may be together: as large as one message may be."""
 
 
-class Turns:
+class Turns(Struct, eq=False):
     """`work` answers one call; `cancelled` is called for one that was cancelled before it was answered."""
 
-    def __init__(
-        self,
-        tasks: TaskGroup,
-        work: Callable[[Requested], Awaitable[None]],
-        cancelled: Callable[[RequestId], None],
-        most: int = MAX_AT_WORK,
-        most_waiting: int = MAX_WAITING,
-    ) -> None:
-        self._tasks = tasks
-        self._most = most
-        self._most_waiting = most_waiting
-        self._work = work
-        self._cancelled = cancelled
-        self._at_work: dict[RequestId, anyio.CancelScope] = {}
-        self._waiting: deque[Requested] = deque()
-        self._waiting_bytes = 0
+    _tasks: TaskGroup
+    _work: Callable[[Requested], Awaitable[None]]
+    _cancelled: Callable[[RequestId], None]
+    _most: int = MAX_AT_WORK
+    _most_waiting: int = MAX_WAITING
+    _at_work: dict[RequestId, anyio.CancelScope] = field(default_factory=dict[RequestId, anyio.CancelScope])
+    _waiting: deque[Requested] = field(default_factory=deque[Requested])
+    _waiting_bytes: int = 0
 
     @property
     def busy(self) -> bool:

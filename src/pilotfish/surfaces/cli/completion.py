@@ -1,13 +1,7 @@
-"""`pilotfish completion SHELL`, and what a shell may offer for each argument. Imports only when a shell asks."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+"""`pilotfish completion SHELL`, and what a shell may offer for each argument."""
 
 import click
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete
 
 VARIABLE = "_PILOTFISH_COMPLETE"
 """The variable that click reads, made from the program's name."""
@@ -22,8 +16,6 @@ def completion(shell: str) -> None:
     ~/.local/share/bash-completion/completions/pilotfish (bash), as _pilotfish in a folder of $fpath (zsh), or as
     ~/.config/fish/completions/pilotfish.fish (fish).
     """
-    from click.shell_completion import BashComplete, FishComplete, ZshComplete
-
     root = click.get_current_context().find_root().command
     classes = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
     # Not `source()`: bash's class starts a shell to check its version first; the script works from 4.4 on.
@@ -33,14 +25,10 @@ def completion(shell: str) -> None:
 
 def files(_context: click.Context, _argument: click.Parameter, begun: str) -> list[CompletionItem]:
     """Left to the shell."""
-    from click.shell_completion import CompletionItem
-
     return [CompletionItem(begun, type="file")]
 
 
 def folders(_context: click.Context, _argument: click.Parameter, begun: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
     return [CompletionItem(begun, type="dir")]
 
 

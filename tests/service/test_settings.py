@@ -214,8 +214,9 @@ async def test_where_nobody_had_judged_the_other_files_the_edit_is_not_called_cl
 
 
 async def test_where_somebody_else_was_at_work_the_errors_are_named(tmp_path: Path) -> None:
-    """Whether the settings brought them is not known then."""
-    async with project(tmp_path, "basedpyright", PYTHON, "user.py") as ground:
+    """Whether the settings brought them is not known then. A place is named once, whatever is wrong there."""
+    twice = PYTHON["user.py"].replace("value: int = one()", "value: int = one(); other: int = one()")
+    async with project(tmp_path, "basedpyright", {**PYTHON, "user.py": twice}, "user.py") as ground:
         ground.write("lib.py", f"{PYTHON['lib.py']}\n\ntwo = 2\n")
         ground.write("pyrightconfig.json", STRICT)
         touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": LOOSE})

@@ -426,14 +426,14 @@ def _unknown_settings(workspace: Workspace, judged: Judged) -> list[str]:
     if not judged.settings or judged.others.unchecked:
         return []
     settings = ", ".join(named(path, workspace.root) for path in judged.settings)
-    places = [
-        f"{named(path, workspace.root)}:{one.range.start.line + 1}"
+    places = {
+        f"{named(path, workspace.root)}:{one.range.start.line + 1}": None
         for path in _possibly_older(judged.limits, judged.others)
         for one in judged.others.changes[path].undated(judged.limits.severities)
-    ]
+    }
     if places:
-        places[MAX_NAMED:] = [f"{len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
-        return [f"Whether {settings} brought these errors is not known: {', '.join(places)}."]
+        more = [f"{len(places) - MAX_NAMED} more"] if len(places) > MAX_NAMED else []
+        return [f"Whether {settings} brought these errors is not known: {', '.join([*places][:MAX_NAMED] + more)}."]
     unknown = f"What {settings} changes for other files is not known: none was checked before."
     return [] if judged.others.verdicts else [unknown]
 

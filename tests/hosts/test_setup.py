@@ -473,7 +473,7 @@ def test_a_file_that_its_host_writes_at_that_moment_is_left_to_it(user: User, mo
         (user.home / ".codex" / "config.toml").write_text("model = 1\n")
         return shown(change)
 
-    monkeypatch.setattr(changes, "diff_of", meanwhile)
+    monkeypatch.setattr("pilotfish.surfaces.cli.setup.diff_of", meanwhile)
     assert run(["setup", "codex"]) == 2
     assert (user.home / ".codex" / "config.toml").read_text() == "model = 1\n"
     assert (user.home / ".codex" / "hooks.json").read_text() == "{}"

@@ -88,6 +88,12 @@ def test_a_wheel_says_it_unless_there_are_two(tmp_path: Path) -> None:
     assert installed_version(SPEC, found(tmp_path / "bin")) == ""
 
 
+def test_so_does_one_that_pip_has_put_into_debians_own_python(tmp_path: Path) -> None:
+    program(tmp_path / "bin" / "s")
+    (tmp_path / "lib" / "python3.11" / "dist-packages" / "the_server-1.2.3.dist-info").mkdir(parents=True)
+    assert installed_version(SPEC, found(tmp_path / "bin")) == "1.2.3"
+
+
 def test_debian_says_it_of_a_file_of_the_package_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "DPKG", str(tmp_path))
     path = program(tmp_path / "bin" / "s")

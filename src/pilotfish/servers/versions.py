@@ -79,7 +79,9 @@ def _distributions(prefix: str) -> Iterator[tuple[str, str]]:
     library = os.path.join(prefix, "lib")
     pythons = [name for name in DiskTree().names(library) if name.startswith("python")]
     for python in pythons:
-        for name in DiskTree().names(os.path.join(library, python, "site-packages")):
+        # Debian's own Python has what pip installs for the whole system in the second one.
+        folders = (os.path.join(library, python, name) for name in ("site-packages", "dist-packages"))
+        for name in (name for folder in folders for name in DiskTree().names(folder)):
             if name.endswith(".dist-info"):
                 distribution, _, version = name.removesuffix(".dist-info").partition("-")
                 yield distribution, version

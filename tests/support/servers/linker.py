@@ -25,7 +25,7 @@ def linker(
     """`use NAME` is an error unless some file, as it is open here or else on disk, has a line `def NAME`.
 
     `ask 5` is an error, too, unless there is a `def name5`: no word of the file tells.
-    `publishes`: it cannot be asked, and speaks of a file when that is opened or changed, and then only.
+    `publishes`: it cannot be asked, and speaks of a file when that is opened or changed, and then only, as work.
     `speaks_up`: when a file is opened, it speaks of every open one of which it has something else to say.
     `judges_all`: it can be asked about its whole project, by a pull and by the command of gopls: of files that end so
     (`own`).
@@ -65,7 +65,9 @@ def linker(
                 "version": document["version"],
                 "diagnostics": diagnostics(params)["items"],
             }
+            script.notify("$/progress", {"token": "check", "value": {"kind": "begin", "title": "checking"}})
             script.notify("textDocument/publishDiagnostics", found)
+            script.notify("$/progress", {"token": "check", "value": {"kind": "end"}})
 
     offers: dict[str, Any] = {} if publishes else {"diagnosticProvider": {"interFileDependencies": True}}
     if judges_all:

@@ -38,6 +38,19 @@ def test_it_is_known_when_the_last_work_ended() -> None:
     assert readiness.ended_at == 4
 
 
+@pytest.mark.proves("C54", "DIAG-3")
+def test_it_is_known_in_which_work_something_was_said_and_whether_a_change_came_into_it() -> None:
+    readiness = Readiness()
+    readiness.disturbed()
+    for token, kind, now in ((1, "begin", 1.0), (1, "end", 2.0), (2, "begin", 3.0)):
+        readiness.progress(raw({"token": token, "value": {"kind": kind, "title": "t"}}), now)
+    assert readiness.work_at(1.5) == (1, True)
+    assert readiness.work_at(2.5) == readiness.work_at(3.5) == (-inf, False), "outside, and in work that goes on"
+    readiness.disturbed()
+    readiness.progress(raw({"token": 2, "value": {"kind": "end"}}), 4.0)
+    assert readiness.work_at(3.5) == (3, False)
+
+
 @pytest.mark.proves("C54")
 def test_a_report_before_begin_counts_and_an_end_counts_once() -> None:
     readiness = Readiness()

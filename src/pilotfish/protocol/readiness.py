@@ -12,9 +12,10 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import ProgressParams, Raw, WorkDoneProgress
 
 MAX_TOKENS = 1_000
-MAX_SPANS = 100
 """A server that begins more than this and ends none is leaking; the oldest are forgotten."""
 
+MAX_SPANS = 100
+"""Work that has ended, which is remembered: a list is judged within seconds."""
 
 TOGETHER_SECONDS = 0.0005
 """Saves of one patch are sent together, and a server that begins after one of them has them all."""

@@ -335,8 +335,10 @@ class Conversation(Struct):
             if path in self.mended or len(self.mended) < MAX_FILES:
                 old = [one for one in self.mended.get(path, ()) if one != CheckedText(before, had)]
                 self.mended[path] = (*old, CheckedText(before, had))[-MAX_MENDED:]
-            if path in self.hidden or len(self.hidden) < MAX_FILES:
-                digests = frozenset((one, _digest(text)) for one, text in causes.items() if text is not None)
+            digests = frozenset((one, _digest(text)) for one, text in causes.items() if text is not None)
+            # What was there with texts of its own may be its own, also where nobody could tell at that time.
+            is_own = any(digest in self.own_texts.get(one, ()) for one, digest in digests)
+            if not is_own and (path in self.hidden or len(self.hidden) < MAX_FILES):
                 new = Hidden(_digest(before), had, digests, is_covered=bool(change.introduced))
                 known = [one for one in self.hidden.get(path, ()) if one != new]
                 self.hidden[path] = (*known, new)[-MAX_MENDED:]

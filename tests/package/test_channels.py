@@ -181,7 +181,7 @@ def test_what_is_said_of_every_channel_was_shown() -> None:
     assert 'held("pip install pilotfish"' in shown_by_wine
     assert 'held("the one file"' in shown_by_wine
     recipes = {name.lower().split()[0] for name, shown in rows.items() if "recipe" in shown}
-    others = {"docker", "claude", "codex"}
+    others = {"claude", "codex"}
     assert recipes == {target.partition("/")[0] for target in RECIPES.values()} | others
     guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text()
     explained = set(re.findall(r"^`(\w+)`: ", guide, re.MULTILINE))

@@ -100,7 +100,7 @@ class Cycle:
         try:
             if self.phase == "install":
                 return self._installing(hearing)
-            daemon = forked(self._be_daemon)
+            daemon = self._daemon()
             client = self._client()
             if self.phase == "shutdown" and heard(hearing):
                 os.kill(daemon, signal.SIGTERM)
@@ -133,6 +133,15 @@ class Cycle:
         text = (self.root / "a.x").read_text()
         return [] if text in {"old\n", "new\n"} else [f"{self.phase} {self.victim}: a.x is {text!r}"]
 
+    def _daemon(self) -> int:
+        """Its pid, once it holds the place: on a slow disk a client would have started another one before."""
+        reading, writing = os.pipe()
+        daemon = forked(partial(self._be_daemon, writing))
+        os.close(writing)
+        os.read(reading, 1)
+        os.close(reading)
+        return daemon
+
     # --- Who asks -------------------------------------------------------------------------------------------------
 
     def _client(self) -> int:
@@ -152,12 +161,13 @@ class Cycle:
         process.returncode = 0  # this worker reaps whatever is its child, and no destructor need look for it
         return process.pid
 
-    def _be_daemon(self) -> None:
+    def _be_daemon(self, held: int) -> None:
         self._move_in()
         place = DaemonPlace(os.environ)
         settle(place)
         claim = claim_daemon(place)
         assert claim is not None
+        os.close(held)
         serve(claim)
 
     def _be_proxy(self) -> None:

@@ -1,7 +1,9 @@
 """What files have before an edit breaks them is found while nobody waits."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,7 +15,10 @@ from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.preparation import BUDGET_SECONDS, MAX_WAITING, SLOW_SECONDS, Preparation, Prepared
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
+from support.servers.complaining import silent
+from support.servers.script import SILENCE, Script
 from support.services.real import RealService, real_service
+from support.services.scripted import SERVER, scripted_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
 
@@ -173,3 +178,32 @@ async def test_files_that_mention_what_was_read_are_known_before_the_edit(tmp_pa
         feedback = await ground.service.touched(Touch(("lib.py",), "patch", only_new=True), ground.client)
         assert '"total" is unknown import symbol' in feedback.text
         assert "older" not in feedback.text
+
+
+@pytest.mark.parametrize("by", ["edit", "read", "another"])
+async def test_only_the_client_s_edit_ends_the_check_that_started_its_server(tmp_path: Path, by: str) -> None:
+    """That check would stand at the server in front of the edit's own."""
+
+    def slow_with_the_first(script: Script) -> None:
+        def checked(params: Any) -> Any:
+            return SILENCE if params["textDocument"]["uri"].endswith("/a.py") else {"kind": "full", "items": []}
+
+        silent(script)
+        script.capabilities["diagnosticProvider"] = {"interFileDependencies": False, "workspaceDiagnostics": False}
+        script.on("textDocument/diagnostic", checked)
+
+    python = {"lsp": {SERVER: {"command": [sys.executable], "extensions": [".py"]}}}
+    async with scripted_service(tmp_path, slow_with_the_first, config=python) as scripted:
+        scripted.write("a.py", "some words\n")
+        client, other = scripted.session(), scripted.session()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(scripted.service.warm_up, client)
+            while not scripted.servers:
+                await anyio.lowlevel.checkpoint()
+            (server,) = scripted.servers
+            first = await server.until("textDocument/diagnostic")
+            scripted.write("b.py", "wrong\n")
+            touch = Touch(("b.py",), "read" if by == "read" else "edit")
+            await scripted.service.touched(touch, other if by == "another" else client)
+            assert (first.id in server.cancelled) == (by == "edit")
+            tasks.cancel_scope.cancel()

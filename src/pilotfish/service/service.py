@@ -156,9 +156,9 @@ class Service:
         self.conversations = Conversations(
             self._edit_feedback, states, texts, unwatched, kept, lambda client: self._in_step(self._visit(client)), used
         )
-        self._journals = system.places.journals
+        self._journals = journals = system.places.journals
         self._change_runner = ChangeRunner(
-            access, self._questions, system.files, journals=self._journals, touched=self.touched
+            access, self._questions, system.files, journals=journals, touched=self.touched
         )
 
     @asynccontextmanager
@@ -251,16 +251,16 @@ class Service:
 
     async def warm_up(self, client: ClientSession) -> None:
         """Start the servers that this workspace used last, or that of its main language, as far as there is room."""
-        began = self._clock.wall()
         self.conversations.begin(client)
         with suppress(Failure):
-            workspace = self.workspaces.of(client)
+            began, workspace = self._clock.wall(), self.workspaces.of(client)
             if not workspace.config.enabled:
                 return
             async with owned_tasks() as tasks:
                 tasks.start_soon(self._unwatched.remember, workspace, began)
-                files = await self._warm_start.files(workspace)
-                await self.touched(Touch(files[: max(0, self.pool.room_to_spare)], "read"), client)
+                files = (await self._warm_start.files(workspace))[: max(0, self.pool.room_to_spare)]
+                with self._preparation.ahead(client):
+                    await self.touched(Touch(files, "read"), client)
 
     async def start_servers(self, client: ClientSession) -> None:
         """Start the same servers for a client that asks questions, whose first one then need not wait for them.

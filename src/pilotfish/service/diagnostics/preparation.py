@@ -56,6 +56,8 @@ class Preparation:
         """Of the check that is under way."""
         self._again = False
         """Whether one that is interrupted is begun again."""
+        self._ahead: dict[str, anyio.CancelScope] = {}
+        """By client: the check with which its servers get to know the project."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -83,6 +85,22 @@ class Preparation:
         """This client is gone, or edits something: from now on it begins anew."""
         del self._spent[client.id]
         self._forget(client.id)
+        if client.id in self._ahead:
+            self._ahead[client.id].cancel()
+
+    @contextmanager
+    def ahead(self, client: ClientSession) -> Generator[None]:
+        """Within the block a file is checked for the sake of starting its server: the client's first edit ends that.
+
+        It would wait at the server behind a first check that its own change makes worthless.
+        """
+        with anyio.CancelScope() as scope:
+            self._ahead[client.id] = scope
+            try:
+                yield
+            finally:
+                if self._ahead.get(client.id) is scope:
+                    del self._ahead[client.id]
 
     def _forget(self, client: str) -> None:
         for key in [key for key in self._waiting if key[0] == client]:

@@ -1,5 +1,6 @@
 """Renames through the service: what is shown, what is written, what the servers hear."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,13 @@ import anyio
 import pytest
 
 from pilotfish.api.answers import Answer, Changes, Feedback, FileChange, State
+from pilotfish.api.questions import Operation, Question
 from pilotfish.config.places import user_places
 from pilotfish.errors import Code
-from support.servers.editing import CAPABILITIES
+from support.servers.editing import CAPABILITIES, EditingServer
+from support.servers.script import Script
 from support.services.editing import changes, editing_service, feedback, refusal
+from support.services.scripted import scripted_service
 from support.values.edits import created, deleted, edited, renamed, text_edit
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +56,37 @@ async def test_a_rename_is_written_where_it_was_asked_for(tmp_path: Path) -> Non
     assert changes(answer).applied
     assert changes(answer).files == changes(shown).files
     assert feedback(answer) == Feedback("", State.FRESH, feedback(answer).duration_ms)
+
+
+class Chosen(EditingServer):
+    """It renames in one file alone where it is started with `narrow`."""
+
+    def __call__(self, script: Script) -> None:
+        super().__call__(script)
+        script.on("initialize", self._initialize)
+
+    def _initialize(self, params: Any) -> Any:
+        self.narrow = params["initializationOptions"]["narrow"]
+        return {"capabilities": self.capabilities}
+
+    def texts(self) -> dict[str, str]:
+        return {uri: text for uri, text in super().texts().items() if uri == self.uri("a.fake") or not self.narrow}
+
+
+@pytest.mark.proves("OPS-4")
+@pytest.mark.parametrize("narrow", ["one", "two"])
+async def test_of_two_servers_the_one_renames_that_knows_of_more_places(tmp_path: Path, narrow: str) -> None:
+    """The server of a framework sees templates, which that of the language would leave as they are."""
+    root = tmp_path.resolve() / "workspace"
+    server = {"command": [sys.executable], "extensions": [".fake"]}
+    both = {name: {**server, "initialization": {"narrow": name == narrow}} for name in ("one", "two")}
+    async with scripted_service(tmp_path, Chosen(root), Chosen(root), config={"lsp": both}) as scripted:
+        for name, text in TWO.items():
+            scripted.write(name, text)
+        place = Question(operation=Operation.RENAME, file_path="a.fake", line=1, character=1, new_name="new")
+        answer = await scripted.service.ask(place, scripted.session())
+        assert len(scripted.servers) == len(both)
+    assert [one.path for one in changes(answer).files] == ["a.fake", "b.fake"]
 
 
 @pytest.mark.proves("OPS-4", "DIAG-8")

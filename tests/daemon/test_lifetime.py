@@ -84,6 +84,16 @@ async def test_newer_code_ends_a_daemon_that_nobody_is_attached_to(tmp_path: Pat
         assert not life.met(6)
 
 
+@pytest.mark.proves("F69")
+async def test_a_daemon_that_nobody_can_find_any_more_sends_its_callers_to_another() -> None:
+    found = [True, False]
+    life = Lifetime(ClientSessions(lambda client: None, Pids().gone), IDLE, build=5, can_be_found=lambda: found.pop(0))
+    assert life.met(5)
+    assert not life.ending.is_set()
+    assert not life.met(5)
+    assert life.ending.is_set()
+
+
 async def test_it_ends_once(tmp_path: Path) -> None:
     async with living() as (life, _):
         life.stop("first")

@@ -206,7 +206,7 @@ def _is_served(place: DaemonPlace) -> bool:
 def _is_at(path: str, descriptor: int) -> bool:
     try:
         there, ours = os.stat(path, follow_symlinks=False), os.fstat(descriptor)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
 

@@ -7,6 +7,7 @@ clients, and ends when none is left: the next client starts the newer daemon (F7
 import logging
 import math
 import os
+from collections.abc import Callable
 
 import anyio
 from msgspec import Struct
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 10.0
 """How often to look for a process where the system has no process descriptors."""
+
+GONE = "its socket or its state folder is gone"
 
 
 class Load(Struct, frozen=True):
@@ -46,8 +49,15 @@ def departure(load: Load, *, superseded: bool, alone_since: float, idle_seconds:
 class Lifetime:
     """`ending` is set once, and `why` says why."""
 
-    def __init__(self, sessions: ClientSessions, idle_seconds: float, build: int = BUILD) -> None:
+    def __init__(
+        self,
+        sessions: ClientSessions,
+        idle_seconds: float,
+        build: int = BUILD,
+        can_be_found: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._sessions = sessions
+        self._can_be_found = can_be_found
         self._idle_seconds = idle_seconds
         self._build = build
         self.superseded = False
@@ -55,7 +65,10 @@ class Lifetime:
         self.why = ""
 
     def met(self, build: int) -> bool:
-        """A client of that build has called; False when it should call again, to start a daemon of its own build."""
+        """A client of that build has called; False when it should call again, to start another daemon."""
+        if not self._can_be_found():
+            self.stop(GONE)
+            return False
         if build > self._build:
             self.supersede()
         leave_at = departure(self._load(), superseded=self.superseded, alone_since=math.inf, idle_seconds=0.0)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.connection import Acceptor, ClientConnection
-from pilotfish.daemon.lifetime import Lifetime, wait_for_process
+from pilotfish.daemon.lifetime import GONE, Lifetime, wait_for_process
 from pilotfish.daemon.logs import LogFile
 from pilotfish.daemon.methods import SocketMethods
 from pilotfish.daemon.settings import Settings, settings_of, watch_trust
@@ -117,7 +117,7 @@ class Daemon:
         self._system = system
         self._service = Service(replace(system, memory=self._store), settings.limits)
         self._sessions = ClientSessions(self._service.end, wait_for_process)
-        self.life = Lifetime(self._sessions, settings.idle_seconds)
+        self.life = Lifetime(self._sessions, settings.idle_seconds, can_be_found=claim.holds)
         self._started = current_time()
 
     async def live(self, bounded: Callable[[], None]) -> None:
@@ -195,4 +195,4 @@ class Daemon:
     async def _end_when_gone(self, acceptor: Acceptor) -> None:
         """Nobody can find this daemon any more, and the next client starts another one: two must not run."""
         await acceptor.wait_until_gone(self._system.watch)
-        self.life.stop("its socket or its state folder is gone")
+        self.life.stop(GONE)

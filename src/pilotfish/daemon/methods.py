@@ -155,7 +155,7 @@ class SocketMethods:
             raise Refused(Code.UPGRADE, message, hint="Restart the program that uses pilotfish: it is out of date.")
         welcome = self._life.met(build)
         if protocol > PROTOCOL or not welcome:
-            raise Unavailable(Code.UPGRADE, "this daemon is being replaced by a newer one", hint="Connect again.")
+            raise Unavailable(Code.UPGRADE, "this daemon is being replaced", hint="Connect again.")
 
     def _end(self, _params: Raw, line: MethodContext) -> bool:
         ended = line.client is not None and self.sessions.end(line.client.id)

@@ -4,8 +4,10 @@ The judge is a second pool in which every worktree has its own. Both see the sam
 new and deleted files and questions goes through three worktrees in turn, and after each step both are asked the same.
 """
 
+import platform
 import random
 import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -210,11 +212,23 @@ async def trees(
     config["security"] = {"trustedProjectRoots": roots if trusted else []}
     # The others are shared where that is asked for.
     config["pool"] = {} if load()[server].shares_worktrees == "auto" else {"shareWorktrees": True}
+    variables = {"VIRTUAL_ENV": str(_small_environment(folder / "environment"))}
     async with (
-        real_service(folder, config) as shared,
-        real_service(folder, config, Limits(share_worktrees=False)) as alone,
+        real_service(folder, config, variables=variables) as shared,
+        real_service(folder, config, Limits(share_worktrees=False), variables=variables) as alone,
     ):
         yield Trees(shared.service, alone.service, folder, place)
+
+
+def _small_environment(folder: Path) -> Path:
+    """Not that of the tests: where there is no inotify, its 50,000 files are looked at before each question."""
+    base, library = folder / "base", Path("lib") / f"python3.{sys.version_info.minor}"
+    for prefix in (folder, base):
+        (prefix / library / "site-packages").mkdir(parents=True)
+        (prefix / "bin").mkdir()
+        (prefix / "bin" / "python").symlink_to(sys.executable)
+    (folder / "pyvenv.cfg").write_text(f"home = {base / 'bin'}\nversion = {platform.python_version()}\n")
+    return folder
 
 
 def _git(folder: Path, *words: str) -> None:

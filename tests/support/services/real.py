@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pilotfish.config.places import user_places
@@ -50,6 +51,7 @@ async def real_service(
     config: dict[str, Any] | None = None,
     limits: Limits | None = None,
     watch: OpenWatcher | None = open_watcher,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncGenerator[RealService]:
     """`config` is the user's own file: it may name commands, and trusts the workspace."""
     root, home = folder / "workspace", folder / "home"
@@ -62,6 +64,7 @@ async def real_service(
         "PILOTFISH_HOME": str(folder / "state"),
         "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
         "LANG": "C.UTF-8",
+        **variables,
     }
     system = System(spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment, watch=watch)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))

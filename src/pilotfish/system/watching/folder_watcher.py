@@ -38,6 +38,9 @@ POLL_SECONDS = 2.0
 BUSY = 10
 """A look may take so many times longer than its work, on a machine that is busy with something else."""
 
+MAX_SECONDS = 10.0
+"""Of one look, however busy the machine is: somebody waits for the answer."""
+
 CLOSE_SECONDS = 5.0
 """For a walk over the tree that is under way; one over 50,000 folders takes as long."""
 
@@ -219,5 +222,5 @@ class FolderWatcher:
 
 def _used_up(seconds: float) -> Callable[[], bool]:
     """Of the processor by this thread, or where that has little of it, of a time that still bounds the answer."""
-    worked, waited = time.thread_time() + seconds, time.monotonic() + seconds * BUSY
+    worked, waited = time.thread_time() + seconds, time.monotonic() + min(seconds * BUSY, MAX_SECONDS)
     return lambda: time.thread_time() >= worked or time.monotonic() >= waited

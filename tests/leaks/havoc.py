@@ -138,7 +138,7 @@ class Cycle:
         reading, writing = os.pipe()
         daemon = forked(partial(self._be_daemon, writing))
         os.close(writing)
-        os.read(reading, 1)
+        select.select((reading,), (), (), MARK_SECONDS)
         os.close(reading)
         return daemon
 

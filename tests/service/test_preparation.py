@@ -198,8 +198,9 @@ async def test_only_the_client_s_edit_ends_the_check_that_started_its_server(tmp
         client, other = scripted.session(), scripted.session()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(scripted.service.warm_up, client)
-            while not scripted.servers:
-                await anyio.lowlevel.checkpoint()
+            with anyio.fail_after(30):
+                while not scripted.servers:
+                    await anyio.lowlevel.checkpoint()
             (server,) = scripted.servers
             first = await server.until("textDocument/diagnostic")
             scripted.write("b.py", "wrong\n")

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 10.0
 """How often to look for a process where the system has no process descriptors."""
 
-GONE = "its socket or its state folder is gone"
+GONE = "its socket, its lock or its state folder is gone"
 
 
 class Load(Struct, frozen=True):

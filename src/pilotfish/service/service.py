@@ -156,9 +156,9 @@ class Service:
         self.conversations = Conversations(
             self._edit_feedback, states, texts, unwatched, kept, lambda client: self._in_step(self._visit(client)), used
         )
-        self._journals = journals = system.places.journals
+        self._journals = system.places.journals
         self._change_runner = ChangeRunner(
-            access, self._questions, system.files, journals=journals, touched=self.touched
+            access, self._questions, system.files, journals=self._journals, touched=self.touched
         )
 
     @asynccontextmanager

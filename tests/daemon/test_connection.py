@@ -9,7 +9,7 @@ import pytest
 from pilotfish.daemon import connection as rpc
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.rpc import ErrorCode
-from pilotfish.system import turns
+from pilotfish.system import channel
 from pilotfish.system.channel import SendQueue
 from pilotfish.system.pipes import STALL_SECONDS
 from support.daemon.desks import DEFINITION, HOVER, closed, desk_on, eventually
@@ -325,8 +325,8 @@ async def test_a_flood_of_one_client_leaves_the_others_alone_and_none_is_lost(tm
         other, flood = await desk.client(), await desk.client()
         await other.request("check", {"paths": ["a.x"]})
         server = desk.ground.server("toy")
-        calls = [flood.ask("ask", DEFINITION) for _ in range(turns.MAX_AT_WORK + turns.MAX_WAITING + 3)]
-        await server.until("textDocument/definition", turns.MAX_AT_WORK)
+        calls = [flood.ask("ask", DEFINITION) for _ in range(channel.MAX_AT_WORK + channel.MAX_WAITING + 3)]
+        await server.until("textDocument/definition", channel.MAX_AT_WORK)
         assert (await other.request("ask", HOVER))["ok"]
         for call in calls[-3:]:
             with pytest.raises(Refusal) as refused:
@@ -339,16 +339,16 @@ async def test_a_flood_of_one_client_leaves_the_others_alone_and_none_is_lost(tm
                 await flood.answer(call)
             assert refused.value.rpc_code == ErrorCode.REQUEST_CANCELLED
         asked = [message for message in server.received if message.method == "textDocument/definition"]
-        assert len(asked) == turns.MAX_AT_WORK
+        assert len(asked) == channel.MAX_AT_WORK
         assert (await flood.request("ask", HOVER))["ok"]
 
 
 async def test_waiting_calls_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "MAX_WAITING_BYTES", 1000)
+    monkeypatch.setattr(channel, "MAX_WAITING_BYTES", 1000)
     async with desk_on(tmp_path, mute) as desk:
         desk.ground.write("a.x")
         line = await desk.client()
-        for _ in range(turns.MAX_AT_WORK):
+        for _ in range(channel.MAX_AT_WORK):
             line.ask("ask", DEFINITION)
         with pytest.raises(Refusal) as refused:
             await line.request("check", {"paths": ["a.x"], "texts": {"a.x": "x" * 1000}})

@@ -17,6 +17,7 @@ clients that say hello, and so stay, count towards `MAX_CONNECTIONS`.
 
 import errno
 import logging
+import math
 import os
 import socket
 import sys
@@ -32,7 +33,8 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.methods import SocketMethods
-from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.errors import Bug, Code, Failure, Refused, Unavailable
+from pilotfish.ipc.client import KINDS
 from pilotfish.ipc.client_sessions import Caller
 from pilotfish.ipc.loopback import KnownStream
 from pilotfish.ipc.rendezvous import peer_user
@@ -50,16 +52,14 @@ from pilotfish.protocol.rpc import (
     Notified,
     Peer,
     Requested,
-    RequestId,
     ResponseError,
 )
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system import calls
-from pilotfish.system.channel import RpcChannel
+from pilotfish.system.channel import RpcChannel, Turns
 from pilotfish.system.clock import current_time
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, ByteStream, Interest, OpenWatcher, Stalled
-from pilotfish.system.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -74,13 +74,6 @@ LAST_WORD_SECONDS = 1.0
 """For the notification `closing`, to a client that may not be reading."""
 
 FULL_HOUSE = "too many clients are connected"
-
-KINDS: dict[type[Failure], str] = {
-    Refused: "refused",
-    Unavailable: "unavailable",
-    ServerFailed: "server_failed",
-    Bug: "bug",
-}
 
 
 class ClientConnection:
@@ -102,7 +95,7 @@ class ClientConnection:
         self._channel = RpcChannel(self._take, self._overflowed)
         self.notify = self._channel.notify
         self._tasks = anyio.create_task_group()
-        self._turns = Turns(self._tasks, self._work, self._cancelled)
+        self._turns = Turns(self._tasks, self._channel, self._work, "cancelled")
         self._writing = anyio.CancelScope()
         self._written = anyio.Event()
         self._opened = current_time()
@@ -118,10 +111,13 @@ class ClientConnection:
             with sessions.connection():
                 async with self._tasks:
                     self._tasks.start_soon(self._write)
-                    await self._read()
+                    fault = await self._channel.read(self._receive)
+                    if fault is not None:
+                        self.hang_up(fault.code, fault.message)
+                        await self._written.wait()
                     self._tasks.cancel_scope.cancel()
         finally:
-            for session in self._carried:
+            for session in self._carried():
                 sessions.end(session)
             self._stream.close()
 
@@ -146,32 +142,24 @@ class ClientConnection:
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
-    async def _read(self) -> None:
-        fault = await self._channel.read(self._receive)
-        if fault is not None:
-            self.hang_up(fault.code, fault.message)
-            await self._written.wait()
-
     async def _receive(self) -> bytes:
         if self._upgraded:
             return b""
         if self._channel.has_junk:
             self.hang_up(Code.PROTOCOL_ERROR, "malformed message")
-        # The first message may be accepted while we wait for the next: then the deadline is lifted.
-        while current_time() < (deadline := self._deadline()):
+        while True:
+            begun = self._channel.incomplete_since
+            deadline = math.inf if begun is None else begun + FRAME_SECONDS
+            deadline = deadline if self.greeted else self._opened + HELLO_SECONDS
+            if current_time() >= deadline:
+                break
+            # The first message may be accepted while we wait for the next: then the deadline is lifted.
             with anyio.CancelScope(deadline=deadline):
                 return await self._stream.receive()
-        self.hang_up(
-            Code.REQUEST_TIMEOUT, "a message was not completed in time" if self.greeted else "no hello in time"
-        )
+        late = "a message was not completed in time" if self.greeted else "no hello in time"
+        self.hang_up(Code.REQUEST_TIMEOUT, late)
         await self._written.wait()
         return b""
-
-    def _deadline(self) -> float:
-        if not self.greeted:
-            return self._opened + HELLO_SECONDS
-        begun = self._channel.incomplete_since
-        return float("inf") if begun is None else begun + FRAME_SECONDS
 
     async def _take(self, event: Event) -> None:
         if self._hung_up:
@@ -220,10 +208,6 @@ class ClientConnection:
             logger.exception("call failed method=%s", request.method)
             self._channel.answer(request.id, _error(Bug(f"{type(error).__name__} in {request.method}")))
 
-    def _cancelled(self, identifier: RequestId) -> None:
-        if not self._hung_up:
-            self._channel.answer(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "cancelled"))
-
     def _overflowed(self) -> None:
         self.hang_up(Code.OVERLOADED, "the client does not read its answers")
 
@@ -254,7 +238,7 @@ class ClientConnection:
         self._channel.queue.close()
         await self._written.wait()
         sessions = self._methods.sessions
-        stream = _WatchedStream(self._stream, lambda: sessions.used(*self._carried))
+        stream = _WatchedStream(self._stream, lambda: sessions.used(*self._carried()))
         await self._upgrades[request.method](
             Upgraded(stream, self._methods.service, sessions, self._session_of, request.params)
         )
@@ -269,7 +253,6 @@ class ClientConnection:
         self._others.add(client.id)
         return client
 
-    @property
     def _carried(self) -> set[str]:
         """The sessions of this connection."""
         return ({self.client.id} if self.client else set[str]()) | self._others
@@ -292,7 +275,8 @@ class _WatchedStream:
 
 def _error(failure: Failure) -> ResponseError:
     """A failure on the wire: `ipc.client.failure_of` turns it back into the same kind."""
-    data = {"kind": KINDS[type(failure)], "code": failure.code, "hint": failure.hint}
+    kind = next(name for name, kind in KINDS.items() if isinstance(failure, kind))
+    data = {"kind": kind, "code": failure.code, "hint": failure.hint}
     code = ErrorCode.INTERNAL_ERROR if isinstance(failure, Bug) else ErrorCode.REQUEST_FAILED
     return ResponseError(code, failure.message, Raw(encode(data)))
 
@@ -358,12 +342,12 @@ class Acceptor:
         place = self._claim.place
         folders = frozenset({AbsPath(place.state), AbsPath(place.folder), AbsPath(place.socket_folder)})
         async with watch() if watch is not None else nullcontext() as watcher:
-            while self._claim.holds() and self._is_there():
+            while True:
                 if watcher is not None:
                     await watcher.cover(Interest((), folders=folders))
                     await watcher.drain()
-                    if not (self._claim.holds() and self._is_there()):
-                        return
+                if not (self._claim.holds() and self._is_there()):
+                    return
                 with anyio.move_on_after(LOOK_SECONDS):
                     await (watcher.wait_for_changes() if watcher is not None else anyio.sleep_forever())
 
@@ -394,7 +378,10 @@ class Acceptor:
             end.close()
         elif len(self._connections) >= MAX_OPEN:
             logger.warning("refused a client connections=%d", len(self._connections))
-            _turn_away(end)
+            end.setblocking(False)  # noqa: FBT003 - its only signature
+            with suppress(OSError):  # it has gone by itself
+                end.send(Peer().notify("closing", {"code": Code.OVERLOADED, "message": FULL_HOUSE}))
+            end.close()
         else:
             silent = [connection for connection in self._connections if connection.is_silent]
             if len(silent) >= MAX_SILENT:
@@ -420,13 +407,6 @@ class Acceptor:
     def _is_there(self) -> bool:
         """Whether the socket at our path is ours, and not missing or another daemon's."""
         return self._inode is not None and _inode(self._claim.place.socket) == self._inode
-
-
-def _turn_away(end: socket.socket) -> None:
-    end.setblocking(False)  # noqa: FBT003 - its only signature
-    with suppress(OSError):  # it has gone by itself
-        end.send(Peer().notify("closing", {"code": Code.OVERLOADED, "message": FULL_HOUSE}))
-    end.close()
 
 
 def _inode(path: str) -> tuple[int, int] | None:

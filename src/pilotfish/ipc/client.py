@@ -204,9 +204,9 @@ def _connection(terms: Terms) -> "socket.socket":
 
 def failure_of(message: str, data: Mapping[str, Any]) -> Failure:
     """The failure that the daemon reported, as the same kind again."""
-    if data.get("kind") == "bug":
+    kind = KINDS.get(str(data.get("kind")), Unavailable)
+    if kind is Bug:
         return Bug(message)
-    kind: type[Failure] = _KINDS.get(str(data.get("kind")), Unavailable)
     try:
         code = Code(str(data.get("code")))
     except ValueError:
@@ -215,6 +215,12 @@ def failure_of(message: str, data: Mapping[str, Any]) -> Failure:
     return kind(code, message, hint=data.get("hint"))
 
 
-_KINDS: Mapping[str, type[Failure]] = {"refused": Refused, "unavailable": Unavailable, "server_failed": ServerFailed}
+KINDS: Mapping[str, type[Failure]] = {
+    "refused": Refused,
+    "unavailable": Unavailable,
+    "server_failed": ServerFailed,
+    "bug": Bug,
+}
+"""As the daemon names them."""
 _LOGS = "See its log: pilotfish daemon logs"
 _RESTART = "Stop it and try again: pilotfish daemon stop"

@@ -12,21 +12,9 @@ import anyio
 from msgspec import Raw
 
 from pilotfish.errors import Failure, Refused
-from pilotfish.protocol.rpc import (
-    Answered,
-    CancelRequested,
-    Dropped,
-    ErrorCode,
-    Event,
-    Failed,
-    Notified,
-    Requested,
-    RequestId,
-    ResponseError,
-)
-from pilotfish.system.channel import RpcChannel
+from pilotfish.protocol.rpc import CancelRequested, ErrorCode, Event, Notified, Requested, ResponseError
+from pilotfish.system.channel import RpcChannel, Turns
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
-from pilotfish.system.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +38,8 @@ class HostChannel:
         """The connection ends after the answer to this request, or with this notification."""
         self._channel = RpcChannel(self._take, self._end)
         self._tasks = anyio.create_task_group()
-        self._turns = Turns(self._tasks, self._answer, self._cancelled, MAX_AT_ONCE, 0)
+        cancelled = "the request was cancelled"
+        self._turns = Turns(self._tasks, self._channel, self._answer, cancelled, MAX_AT_ONCE, 0)
         self._methods: MethodTable = {}
         self._listeners: NotificationTable = {}
         self.notify = self._channel.notify
@@ -78,21 +67,31 @@ class HostChannel:
             case CancelRequested(identifier):
                 self._turns.cancel(identifier)
             case Notified(method, params):
-                _listen(method, self._listeners, params)
+                try:
+                    if method in self._listeners:
+                        self._listeners[method](params)
+                except Refused as refusal:
+                    # A notification has no answer.
+                    logger.warning("ignored a notification method=%s: %s", method, refusal.message)
                 if method == self._last_method:
                     self._end()
-            case Answered() | Failed() | Dropped():
+            case _:
                 # We ask nothing; the peer counts the rest.
                 pass
 
     async def _answer(self, request: Requested) -> None:
-        self._channel.answer(request.id, await _replied(request.method, self._methods[request.method], request.params))
+        try:
+            reply = await self._methods[request.method](request.params)
+        except Failure as failure:
+            code = ErrorCode.INVALID_PARAMS if isinstance(failure, Refused) else ErrorCode.REQUEST_FAILED
+            reply = ResponseError(code, failure.message)
+        except Exception as error:
+            logger.exception("a request failed method=%s", request.method)
+            reply = ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+        self._channel.answer(request.id, reply)
         if request.method == self._last_method:
             await self._channel.queue.flush()
             self._end()
-
-    def _cancelled(self, identifier: RequestId) -> None:
-        self._channel.answer(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "the request was cancelled"))
 
     async def _write(self) -> None:
         try:
@@ -103,23 +102,3 @@ class HostChannel:
 
     def _end(self) -> None:
         self._tasks.cancel_scope.cancel()
-
-
-async def _replied(method: str, handler: Callable[[Raw], Awaitable[object]], params: Raw) -> object:
-    try:
-        return await handler(params)
-    except Failure as failure:
-        code = ErrorCode.INVALID_PARAMS if isinstance(failure, Refused) else ErrorCode.REQUEST_FAILED
-        return ResponseError(code, failure.message)
-    except Exception as error:
-        logger.exception("a request failed method=%s", method)
-        return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
-
-
-def _listen(method: str, listeners: NotificationTable, params: Raw) -> None:
-    try:
-        if method in listeners:
-            listeners[method](params)
-    except Refused as refusal:
-        # A notification has no answer.
-        logger.warning("ignored a notification method=%s: %s", method, refusal.message)

@@ -4,14 +4,24 @@ Whoever owns it runs `read` and `write`, and says what each event means; how the
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 from msgspec import UNSET
 
 from pilotfish.protocol.frames import FrameDecoder, FrameError
-from pilotfish.protocol.rpc import LARGE_BODY, Event, Peer, RequestId, ResponseError, decode_message
+from pilotfish.protocol.rpc import (
+    LARGE_BODY,
+    ErrorCode,
+    Event,
+    Peer,
+    Requested,
+    RequestId,
+    ResponseError,
+    decode_message,
+)
 from pilotfish.system.clock import current_time
 
 # --- Whole frames on their way ----------------------------------------------------------------------------------------
@@ -74,9 +84,13 @@ class SendQueue:
         """Write until closed or cancelled; what `send` raises ends it."""
         while True:
             while self._frames:
-                batch = self._next()
-                await send(batch)
-                self.unsent -= len(batch)
+                batch = [self._frames.popleft()]
+                size = len(batch[0])
+                while self._frames and size + len(self._frames[0]) <= WRITE_TOGETHER_BYTES:
+                    batch.append(self._frames.popleft())
+                    size += len(batch[-1])
+                await send(batch[0] if len(batch) == 1 else b"".join(batch))
+                self.unsent -= size
             self._idle.set()
             if self._closed:
                 return
@@ -93,14 +107,6 @@ class SendQueue:
         self._filled.set()
         if self._idle.is_set():
             self._idle = anyio.Event()
-
-    def _next(self) -> bytes:
-        batch = [self._frames.popleft()]
-        size = len(batch[0])
-        while self._frames and size + len(self._frames[0]) <= WRITE_TOGETHER_BYTES:
-            batch.append(self._frames.popleft())
-            size += len(batch[-1])
-        return batch[0] if len(batch) == 1 else b"".join(batch)
 
 
 # --- The connection ---------------------------------------------------------------------------------------------------
@@ -156,24 +162,104 @@ class RpcChannel:
 
     async def read(self, receive: Callable[[], Awaitable[bytes]]) -> FrameError | None:
         """Take messages until the stream ends; returns the fault of the other side that ended it, if it was one."""
-        try:
-            while data := await receive():
-                self.last_received = current_time()
-                was_incomplete = self._decoder.incomplete
-                whole = self._decoder.feed(data)
-                if whole or not was_incomplete:
-                    self._begun = self.last_received
-                await self._take_all(whole)
-        except FrameError as error:
-            # What came whole before the fault still counts.
-            await self._take_all(error.bodies)
-            return error
-        return None
+        fault = None
+        while fault is None and (data := await receive()):
+            self.last_received = current_time()
+            was_incomplete = self._decoder.incomplete
+            try:
+                bodies = self._decoder.feed(data)
+            except FrameError as error:
+                # What came whole before the fault still counts.
+                bodies, fault = error.bodies, error
+            if bodies or not was_incomplete:
+                self._begun = self.last_received
+            for body in bodies:
+                self._hear(body)
+                # A worker thread for a large body: smaller ones decode faster than a thread starts.
+                large = len(body) > LARGE_BODY
+                message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
+                await self._take(self.peer.accept(message))
+        return fault
 
-    async def _take_all(self, bodies: Sequence[bytes]) -> None:
-        for body in bodies:
-            self._hear(body)
-            # A worker thread for a large body: smaller ones decode faster than a thread starts.
-            large = len(body) > LARGE_BODY
-            message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
-            await self._take(self.peer.accept(message))
+
+# --- The calls of one client ------------------------------------------------------------------------------------------
+
+MAX_AT_WORK = 16
+"""An agent makes a handful of calls at once; a flood from one client must leave room for the others."""
+
+MAX_WAITING = 1024
+MAX_WAITING_BYTES = 64 * 1024 * 1024
+"""How many calls may wait, and how large they may be together: as large as one message may be."""
+
+
+class Turns:
+    """A bounded number of calls running, a bounded number waiting, in the order of arrival.
+
+    The first bound keeps clients fair to each other; the second keeps a flood of calls from filling memory. `work`
+    answers a call; one that was cancelled before that is answered with `cancelled`.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        channel: RpcChannel,
+        work: Callable[[Requested], Awaitable[None]],
+        cancelled: str,
+        most: int = MAX_AT_WORK,
+        most_waiting: int = MAX_WAITING,
+    ) -> None:
+        self._tasks = tasks
+        self._channel = channel
+        self._work = work
+        self._cancelled = ResponseError(ErrorCode.REQUEST_CANCELLED, cancelled)
+        self._most = most
+        self._most_waiting = most_waiting
+        self._at_work: dict[RequestId, anyio.CancelScope] = {}
+        self._waiting: deque[Requested] = deque()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._at_work or self._waiting)
+
+    def admit(self, request: Requested) -> bool:
+        """Run or queue a call; False when there are too many."""
+        if len(self._at_work) < self._most:
+            self._begin(request)
+        elif len(self._waiting) >= self._most_waiting or self._size(request, *self._waiting) > MAX_WAITING_BYTES:
+            return False
+        else:
+            self._waiting.append(request)
+        return True
+
+    def cancel(self, identifier: RequestId) -> None:
+        """Cancel a call, running or waiting; one that was answered stays so."""
+        if identifier in self._at_work:
+            self._at_work[identifier].cancel()
+            return
+        for request in self._waiting:
+            if request.id == identifier:
+                self._waiting.remove(request)
+                self._channel.answer(identifier, self._cancelled)
+                return
+
+    def cancel_all(self) -> None:
+        self._waiting.clear()
+        for scope in self._at_work.values():
+            scope.cancel()
+
+    def _begin(self, request: Requested) -> None:
+        scope = self._at_work[request.id] = anyio.CancelScope()
+        self._tasks.start_soon(self._run, request, scope)
+
+    async def _run(self, request: Requested, scope: anyio.CancelScope) -> None:
+        with scope:
+            await self._work(request)
+        del self._at_work[request.id]
+        if scope.cancelled_caught:
+            self._channel.answer(request.id, self._cancelled)
+        if self._waiting:
+            self._begin(self._waiting.popleft())
+
+    @staticmethod
+    def _size(*requests: Requested) -> int:
+        return sum(len(memoryview(request.params)) for request in requests)

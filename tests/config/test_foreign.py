@@ -7,9 +7,8 @@ import pytest
 from pilotfish.config.jsonc import parse
 from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import CONFIG_DIALECTS
-from pilotfish.config.problems import ProblemGrade, path_text
+from pilotfish.config.problems import ProblemGrade, path_text, problems
 from pilotfish.config.sheets import Translation, translation
-from pilotfish.config.validation import problems
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home, canonical_id

@@ -41,7 +41,7 @@ def test_without_any_file_the_defaults_hold(home: Home) -> None:
     )
     assert config.pool == PoolSettings(10, None, "half")
     assert config.navigation_tools
-    assert config.mcp_tools == "named"
+    assert config.mcp.tools == "named"
     assert config.servers.keys() == SERVERS.keys()
     assert not config.trusted
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pilotfish.config.problems import problems, without
 from pilotfish.config.schema import DEFAULTS, PRESETS, ConfigFile, json_schema
-from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pilotfish.config.problems import Problem, path_text
-from pilotfish.config.validation import problems, without
+from pilotfish.config.problems import Problem, path_text, problems, without
 from pilotfish.protocol.wire import Json
 
 pytestmark = pytest.mark.proves("CFG-8")

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pilotfish.config.effective import Config
-from pilotfish.config.load import Loaded
+from pilotfish.config.load import Config, Loaded
 from pilotfish.config.trust import Trusted, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json

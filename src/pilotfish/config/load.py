@@ -1,4 +1,4 @@
-"""Loading the configuration of a workspace: which files, in which order, and what holds when one has errors.
+"""The configuration of a workspace: which files, in which order, and what holds when one has errors.
 
 The order is a safety property (T2): the user's file, then the decision about trust, and only then the first byte below
 the workspace. `load` never fails because of what a file says: everything wrong is a `Problem`, and a broken file is
@@ -6,29 +6,102 @@ replaced by its last valid version, kept from the load before (CFG-8). Which lay
 others, and trust is decided anew each time, on the content that is in force.
 """
 
+import difflib
+import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, fields
 
-from pilotfish.config.effective import Circumstances, Config, effective
 from pilotfish.config.files import WorkspaceFiles, open_workspace
 from pilotfish.config.gate import GatedValue, Split, split
 from pilotfish.config.host_trust import deciding_files
 from pilotfish.config.merge import ConfigSource, EqualValues, Layer, Merged, ValueOrigin, merge
 from pilotfish.config.places import Places, project_files, user_files
-from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
-from pilotfish.config.schema import DEFAULTS, HOST_DEFAULTS, SecuritySettings
+from pilotfish.config.problems import Problem, ProblemGrade, path_text, printable, shown, validated
+from pilotfish.config.schema import (
+    DEFAULTS,
+    HOST_DEFAULTS,
+    HOST_RESTART,
+    FeedbackSettings,
+    McpSettings,
+    PoolSettings,
+    RestartPolicy,
+    SecuritySettings,
+    ServerEntry,
+    TimingSettings,
+)
 from pilotfish.config.sheets import Names, Sheet, read_project_sheet, read_user_sheet
 from pilotfish.config.trust import Stale, Trust, Trusted, TrustGrant, pin_file, read_grant, read_offer, settle
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
+from pilotfish.protocol.codec import fields as members
 from pilotfish.protocol.wire import Json
 from pilotfish.system.ownership import own_home
 from pilotfish.system.real_path import real_path
+
+OUR_OWN = frozenset({"timeouts", "timing", "restart", "withheld"})
+"""The fields of `ServerConfig` that the server's process never sees."""
+
+
+class ServerConfig(ServerEntry, frozen=True, kw_only=True):
+    """One server's entry, complete. `command` is empty when no file that we believe named one."""
+
+    id: str
+    restart: RestartPolicy = "backoff"
+    timing: TimingSettings
+    """Its own limits where it has some."""
+    withheld: tuple[str, ...] = ()
+    """What a project's file sets and is ignored for want of trust, as paths below the entry."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two entries exactly when one process may serve both (REG-4)."""
+        seen = {name: value for name, value in asdict(self).items() if name not in OUR_OWN}
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(seen), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that holds for one workspace under one host: complete, every default filled in."""
+
+    root: AbsPath
+    """The workspace, symlinks resolved."""
+    enabled: bool
+    """False after `"lsp": false`: no server, no feedback, no tools."""
+    servers: Mapping[str, ServerConfig]
+    timing: TimingSettings
+    feedback: FeedbackSettings
+    pool: PoolSettings
+    security: SecuritySettings
+    start_ahead: bool
+    navigation_tools: bool
+    mcp: McpSettings
+    trust: Trust
+    origins: Mapping[tuple[str, ...], ValueOrigin] = field(repr=False, compare=False)
+    """The origin of each value, by its path in the merged file (`("lsp", "pyright", "command")`)."""
+
+    @property
+    def trusted(self) -> bool:
+        return isinstance(self.trust, Trusted)
+
+    @property
+    def named(self) -> set[str]:
+        """The servers whose command a file of the user or of the project says, or the host itself."""
+        commands = {path[1]: origin for path, origin in self.origins.items() if path[::2] == ("lsp", "command")}
+        return {server for server, origin in commands.items() if origin.source is not ConfigSource.CATALOGUE}
+
+    @property
+    def withholds(self) -> bool:
+        """Whether the project's file may not say what runs."""
+        return not isinstance(self.trust, Trusted) or self.trust.is_adopted
 
 
 class Catalogue(Struct, frozen=True):
@@ -49,9 +122,6 @@ class ConfigRequest(Struct, frozen=True):
     """What the host passed when it started us, under our own keys; every file takes precedence."""
     copy_of: str | None = None
     """The folder that `root` is a copy of, made by us: trust that the user gave to it counts for the copy."""
-
-
-_merged: EqualValues[Merged] = EqualValues(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +154,10 @@ class Loaded:
         return tuple(problem for problem in self.problems if problem.grade is ProblemGrade.WARNING)
 
 
+_merged: EqualValues[Merged] = EqualValues(16)
+_servers: EqualValues[Mapping[str, ServerConfig]] = EqualValues(16)
+
+
 def load(request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
     """Load, or load again after `previous`; raises `Refused` when the workspace cannot be opened."""
     with open_workspace(request.root) as workspace:
@@ -92,82 +166,48 @@ def load(request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
 
 def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
     """The same for a workspace that is open already."""
-    reading = _read_files(workspace, request, dict(previous.good) if previous else {})
-    trusted = isinstance(reading.trust, Trusted) and not reading.trust.is_adopted
-    withheld = () if trusted else reading.parts.gated
-    layers = _layers(request, reading, reading.parts.whole if trusted else reading.parts.open)
-    merged = _merged.one(merge(layers))
-    about = Circumstances(
-        root=workspace.path,
-        host=request.host,
-        trust=reading.trust,
-        catalogue=request.catalogue.layer.keys(),
-        withheld=withheld,
-        foreign={sheet.file for sheet in reading.sheets if sheet.foreign},
-    )
-    config, incomplete = effective(merged, layers, about)
-    found = [problem for sheet in reading.sheets for problem in sheet.problems]
-    blocked = tuple(map(reading.placed, _ignored(reading, withheld, workspace.path)))
-    return Loaded(
-        config=config,
-        merged=merged,
-        problems=(*map(reading.placed, (*found, *incomplete)), *blocked),
-        blocked=tuple(problem for problem in blocked if problem.path),
-        sheets=reading.sheets,
-        watched=watched_files(request, workspace.path),
-        project=reading.parts,
-        project_file=reading.project_file,
-        user_rules=reading.rules,
-        good=reading.good,
-    )
-
-
-class _Reading(Struct, frozen=True):
-    """What the files say, and whether the project is trusted."""
-
-    user: Sheet | None
-    rules: SecuritySettings | None
-    project: Sheet | None
-    project_file: str
-    parts: Split
-    trust: Trust
-    good: Mapping[AbsPath, Sheet]
-
-    @property
-    def sheets(self) -> tuple[Sheet, ...]:
-        return tuple(sheet for sheet in (self.user, self.project) if sheet)
-
-    def placed(self, problem: Problem) -> Problem:
-        for sheet in self.sheets:
-            problem = sheet.placed(problem)
-        return problem
-
-
-def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[AbsPath, Sheet]) -> _Reading:
+    good = dict(previous.good) if previous else {}
     canonical_id = request.catalogue.canonical_id
     user = _recall(_outside(read_user_sheet(request.places, request.host, canonical_id), workspace.path), good)
-    rules = _rules(user)
+    section = user.value.get("security") if user else None
+    rules = msgspec.convert(section or {}, SecuritySettings) if user is None or user.believable else None
     grant = _granted(workspace, rules, request)
     # Up to here nothing below the workspace has been opened; the next line is the first that does.
     project = _recall(read_project_sheet(workspace, canonical_id), good)
     project_file = os.path.relpath(project.file, workspace.path) if project else ""
     parts = split(project.value if project else {})
     trust = settle(grant, lambda: read_offer(workspace, project_file, parts))
-    files = {sheet.file for sheet in (user, project) if sheet}
-    kept = {file: sheet for file, sheet in good.items() if file in files}
-    return _Reading(user, rules, project, project_file, parts, trust, kept)
+    is_whole = isinstance(trust, Trusted) and not trust.is_adopted
+    withheld = () if is_whole else parts.gated
+    merged = _merged.one(merge(_layers(request, user, rules, project, parts.whole if is_whole else parts.open)))
+    sheets = tuple(sheet for sheet in (user, project) if sheet)
+    config, incomplete = _effective(workspace.path, request, merged, trust, withheld, sheets)
+    found = [*(problem for sheet in sheets for problem in sheet.problems), *incomplete]
+    blocked = [*_ignored(project, parts, trust, withheld, workspace.path)] if project else []
+    for sheet in sheets:
+        found, blocked = [*map(sheet.placed, found)], [*map(sheet.placed, blocked)]
+    return Loaded(
+        config=config,
+        merged=merged,
+        problems=(*found, *blocked),
+        blocked=tuple(problem for problem in blocked if problem.path),
+        sheets=sheets,
+        watched=watched_files(request, workspace.path),
+        project=parts,
+        project_file=project_file,
+        user_rules=rules,
+        good={sheet.file: good[sheet.file] for sheet in sheets if sheet.file in good},
+    )
 
 
 def _granted(workspace: WorkspaceFiles, rules: SecuritySettings | None, request: ConfigRequest) -> TrustGrant:
     """Of a copy, what the original has; what the copy asks to run is still compared with what was approved."""
-    if request.copy_of is None:
-        return read_grant(workspace, rules, request.places, request.host)
-    try:
-        with open_workspace(request.copy_of) as original:
-            return read_grant(original, rules, request.places, request.host)
-    except Refused:
-        # On another machine there is no original.
-        return read_grant(workspace, rules, request.places, request.host)
+    # On another machine there is no original.
+    with suppress(Refused):
+        if request.copy_of is not None:
+            with open_workspace(request.copy_of) as original:
+                return read_grant(original, rules, request.places, request.host)
+    return read_grant(workspace, rules, request.places, request.host)
 
 
 def _outside(sheet: Sheet | None, workspace: AbsPath) -> Sheet | None:
@@ -193,49 +233,39 @@ def _recall(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:
     return replace(last, problems=found, document=None)
 
 
-def _rules(user: Sheet | None) -> SecuritySettings | None:
-    """The user's rules; None when errors leave open what they are."""
-    if user is not None and not user.believable:
-        return None
-    section = user.value.get("security") if user else None
-    return msgspec.convert(section or {}, SecuritySettings)
-
-
-def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]) -> list[Layer]:
+def _layers(
+    request: ConfigRequest,
+    user: Sheet | None,
+    rules: SecuritySettings | None,
+    project: Sheet | None,
+    believed: dict[str, Json],
+) -> Iterator[Layer]:
     """Weakest first. `believed` is the part of the project's file that counts."""
-    catalogue: dict[str, Json] = {server: dict(entry) for server, entry in request.catalogue.layer.items()}
-    layers = [Layer(ValueOrigin(ConfigSource.DEFAULT), DEFAULTS)]
-    if request.host in HOST_DEFAULTS:
-        layers.append(Layer(ValueOrigin(ConfigSource.HOST), HOST_DEFAULTS[request.host]))
-    layers.append(Layer(ValueOrigin(ConfigSource.CATALOGUE), {"lsp": catalogue}))
-    if request.handed_over:
-        layers.append(Layer(ValueOrigin(ConfigSource.HOST), request.handed_over))
-    if reading.user:
+    yield Layer(ValueOrigin(ConfigSource.DEFAULT), DEFAULTS)
+    yield Layer(ValueOrigin(ConfigSource.HOST), HOST_DEFAULTS.get(request.host, {}))
+    entries: dict[str, Json] = {server: dict(entry) for server, entry in request.catalogue.layer.items()}
+    yield Layer(ValueOrigin(ConfigSource.CATALOGUE), {"lsp": entries})
+    yield Layer(ValueOrigin(ConfigSource.HOST), request.handed_over)
+    if user:
         # Rules with errors are left out: the defaults are the strictest.
-        said = {key: item for key, item in reading.user.value.items() if key != "security" or reading.rules}
-        layers.append(Layer(ValueOrigin(ConfigSource.GLOBAL, reading.user.file), said))
-    if reading.project:
-        layers.append(Layer(ValueOrigin(ConfigSource.PROJECT, reading.project.file), believed))
-    return layers
+        said = {key: item for key, item in user.value.items() if key != "security" or rules}
+        yield Layer(ValueOrigin(ConfigSource.GLOBAL, user.file), said)
+    if project:
+        yield Layer(ValueOrigin(ConfigSource.PROJECT, project.file), believed)
 
 
-def _ignored(reading: _Reading, withheld: tuple[GatedValue, ...], root: AbsPath) -> Iterator[Problem]:
+def _ignored(
+    project: Sheet, parts: Split, trust: Trust, withheld: Sequence[GatedValue], root: AbsPath
+) -> Iterator[Problem]:
     """One warning for each value that is ignored, with how to change that (TRUST-4)."""
-    if reading.project is None:
-        return
-    trust = reading.trust
     why = "trust that was given in a host does not count for it" if isinstance(trust, Trusted) else trust.why
     why = f"ignored: {why}; `pilotfish trust {printable(root)}` shows what would run, and asks"
-    for gated in reading.parts.refused:
-        yield _warning(reading.project, gated, "ignored: no project may set this variable")
-    for gated in withheld:
-        yield _warning(reading.project, gated, why)
+    told = [(one, "ignored: no project may set this variable") for one in parts.refused]
+    for gated, message in (*told, *((one, why) for one in withheld)):
+        path = ("lsp", gated.server, *gated.path)
+        yield Problem(ProblemGrade.WARNING, project.file, path, message, shown(gated.value))
     for line in trust.differences if isinstance(trust, Stale) else ():
-        yield Problem(ProblemGrade.WARNING, reading.project.file, (), f"changed since it was trusted: {line}")
-
-
-def _warning(project: Sheet, gated: GatedValue, message: str) -> Problem:
-    return Problem(ProblemGrade.WARNING, project.file, ("lsp", gated.server, *gated.path), message, shown(gated.value))
+        yield Problem(ProblemGrade.WARNING, project.file, (), f"changed since it was trusted: {line}")
 
 
 def watched_files(request: ConfigRequest, root: AbsPath) -> tuple[AbsPath, ...]:
@@ -245,4 +275,77 @@ def watched_files(request: ConfigRequest, root: AbsPath) -> tuple[AbsPath, ...]:
         *(AbsPath(os.path.join(root, name)) for _, name in project_files()),
         pin_file(request.places.pins, root),
         *deciding_files(request.places),
+    )
+
+
+# --- From the merged layers to a configuration ------------------------------------------------------------------------
+
+
+def _effective(
+    root: AbsPath,
+    request: ConfigRequest,
+    merged: Merged,
+    trust: Trust,
+    withheld: Sequence[GatedValue],
+    sheets: Sequence[Sheet],
+) -> tuple[Config, tuple[Problem, ...]]:
+    """The configuration, and what is wrong with its servers; a server that is incomplete is left out."""
+    file = validated(merged.value)
+    servers: dict[str, ServerConfig] = {}
+    problems: list[Problem] = []
+    for server, entry in file.lsp.items() if isinstance(file.lsp, dict) else ():
+        ignored = [gated.path for gated in withheld if gated.server == server]
+        # A server that is not in the catalogue needs these, unless it is off or they were ignored.
+        missing = [key for key in ("command", "extensions") if not getattr(entry, key)]
+        is_known = server in request.catalogue.layer or entry.disabled
+        if not is_known and set(missing) - {path[0] for path in ignored}:
+            problems.append(_incomplete(server, missing, request.catalogue, sheets))
+            continue
+        own: dict[str, Any] = {
+            "id": server,
+            "restart": HOST_RESTART.get(request.host, "backoff") if entry.restart is UNSET else entry.restart,
+            "timing": _server_timing(server, entry.timeouts, file.timing, merged),
+            "withheld": tuple(map(path_text, ignored)),
+        }
+        servers[server] = ServerConfig(**{**asdict(entry), **own})
+    config = Config(
+        root=root,
+        enabled=file.lsp is not False,
+        servers=_servers.one(dict(sorted(servers.items()))),
+        timing=file.timing,
+        feedback=file.feedback,
+        pool=file.pool,
+        security=file.security,
+        start_ahead=file.start_ahead,
+        navigation_tools=file.navigation_tools,
+        mcp=file.mcp,
+        trust=trust,
+        origins=merged.origins,
+    )
+    return config, tuple(problems)
+
+
+def _server_timing(server: str, own: TimingSettings, general: TimingSettings, merged: Merged) -> TimingSettings:
+    """The server's own limits where it has some; those of the catalogue may raise the general ones, not lower them."""
+    limits: dict[str, int] = {}
+    for limit in fields(TimingSettings):
+        origin = merged.origins.get(("lsp", server, "timeouts", limit.encode_name))
+        if origin is not None:
+            least = getattr(general, limit.name) if origin.source is ConfigSource.CATALOGUE else 0
+            limits[limit.name] = max(least, getattr(own, limit.name))
+    return msgspec.structs.replace(general, **limits)
+
+
+def _incomplete(server: str, missing: Sequence[str], catalogue: Catalogue, sheets: Sequence[Sheet]) -> Problem:
+    """Of another host's file nothing is an error."""
+    named = (sheet for sheet in reversed(sheets) if server in members(sheet.value.get("lsp")))
+    sheet = next(named, None)
+    near = difflib.get_close_matches(server, catalogue.layer, n=1)
+    return Problem(
+        ProblemGrade.NOTE if sheet is not None and sheet.foreign else ProblemGrade.ERROR,
+        "" if sheet is None else sheet.file,
+        ("lsp", server),
+        f"the catalogue has no server {shown(server)}, and a custom one lacks {' and '.join(missing)}",
+        accepted="an id of the catalogue, or a server with command and extensions",
+        nearest=near[0] if near else None,
     )

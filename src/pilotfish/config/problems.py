@@ -1,16 +1,25 @@
-"""Errors of config files, worded so that a person can fix the file without looking anything up (CFG-8).
+"""Errors of config files, all at once and worded so that a person can fix the file without looking anything up (CFG-8).
 
 Values and keys come from files that are not trusted yet: each is shown as ASCII JSON, so that no escape sequence
 or bidirectional override reaches a terminal, and cut at `SHOWN` characters.
+
+`msgspec` says quickly whether a file has the shape of `config.schema`, and stops at the first fault. Only when there is
+one is the file compared with the shape value by value.
 """
 
+import difflib
 import json
 import re
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from typing import Any, cast
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, inspect
 
 from pilotfish.config.jsonc import JsonPath, LineColumn
+from pilotfish.config.schema import ConfigFile
+from pilotfish.errors import Bug
 from pilotfish.protocol.wire import Json
 
 SHOWN = 200
@@ -71,3 +80,174 @@ def path_text(path: JsonPath) -> str:
         f".{step}" if isinstance(step, str) and PLAIN_KEY.match(step) else f"[{json.dumps(step)}]" for step in path
     ]
     return "".join(steps).removeprefix(".")
+
+
+# --- Against the schema -----------------------------------------------------------------------------------------------
+
+
+def validated(value: Json) -> ConfigFile:
+    """A value that must be valid, because it is merged from defaults, the catalogue and valid files."""
+    try:
+        return msgspec.convert(value, ConfigFile)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise Bug(f"the merged configuration is not valid: {error}") from error
+
+
+def problems(value: Json, file: str) -> tuple[Problem, ...]:
+    """Every error of `value`; empty when it is a valid config file."""
+    try:
+        msgspec.convert(value, ConfigFile)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        found = tuple(_problem(fault, file) for fault in _faults(inspect.type_info(ConfigFile), value, ()))
+        # If the comparison below misses what msgspec found, the whole file counts for nothing.
+        return found or (Problem(ProblemGrade.ERROR, file, (), f"not accepted: {error}"),)
+    return ()
+
+
+def without(value: Json, found: tuple[Problem, ...]) -> Json:
+    """A copy of `value` without the values that have problems; a list with a bad item is removed as a whole."""
+    if any(not problem.path for problem in found):
+        return {}
+    doomed = {_up_to_list(problem.path) for problem in found}
+    return _pruned(value, (), doomed)
+
+
+def _up_to_list(path: JsonPath) -> JsonPath:
+    return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
+
+
+def _pruned(value: Json, path: JsonPath, doomed: set[JsonPath]) -> Json:
+    if not isinstance(value, dict):
+        return value
+    kept = {key: item for key, item in value.items() if (*path, key) not in doomed}
+    return {key: _pruned(item, (*path, key), doomed) for key, item in kept.items()}
+
+
+# --- Value by value -----------------------------------------------------------------------------------------------
+
+
+class _Fault(Struct, frozen=True):
+    path: JsonPath
+    value: Json
+    accepted: str
+    message: str = "value not accepted"
+    keys: tuple[str, ...] = ()
+    """The known keys, where the fault is an unknown one."""
+
+
+def _problem(fault: _Fault, file: str) -> Problem:
+    near = difflib.get_close_matches(str(fault.path[-1]), fault.keys, n=1) if fault.keys else []
+    nearest = near[0] if near else None
+    return Problem(ProblemGrade.ERROR, file, fault.path, fault.message, shown(fault.value), fault.accepted, nearest)
+
+
+def _faults(node: inspect.Type, value: Json, path: JsonPath) -> Iterator[_Fault]:
+    """The errors of `value` and of all below it; `node` is the type that it must have."""
+    node, extra = _bare(node)
+    accepted: str = extra.get("accepted") or _accepted(node)
+    branch = _branch(node, value)
+    if branch is None:
+        yield _Fault(path, value, accepted, "wrong type")
+        return
+    found = list(_inner_faults(branch, value, path, accepted))
+    yield from found
+    broken = extra["rule"](value) if "rule" in extra and not found else None
+    if broken is not None:
+        yield _Fault(path, value, broken)
+
+
+def _inner_faults(node: inspect.Type, value: Any, path: JsonPath, accepted: str) -> Iterator[_Fault]:
+    match node:
+        case inspect.StructType():
+            yield from _object_faults(node, value, path)
+        case inspect.DictType():
+            for key, item in value.items():
+                bad_key = list(_faults(node.key_type, key, (*path, key)))
+                yield from bad_key or _faults(node.value_type, item, (*path, key))
+        case inspect.VarTupleType():
+            for index, item in enumerate(value):
+                yield from _faults(node.item_type, item, (*path, index))
+            if len(value) < (node.min_length or 0):
+                yield _Fault(path, value, accepted)
+        case _:
+            if not _fits(node, value):
+                yield _Fault(path, value, accepted)
+
+
+def _object_faults(node: inspect.StructType, value: dict[str, Json], path: JsonPath) -> Iterator[_Fault]:
+    known = {field.encode_name: field.type for field in node.fields}
+    for key, item in value.items():
+        if key in known:
+            yield from _faults(known[key], item, (*path, key))
+        else:
+            keys = tuple(known)
+            yield _Fault((*path, key), item, "one of " + ", ".join(sorted(keys)), "unknown key", keys)
+
+
+def _bare(node: inspect.Type) -> tuple[inspect.Type, Mapping[str, Any]]:
+    """A type without its metadata, and the `extra` that it holds."""
+    extra: dict[str, Any] = {}
+    while isinstance(node, inspect.Metadata):
+        extra = {**cast("dict[str, Any]", node.extra or {}), **extra}
+        node = node.type
+    return node, extra
+
+
+WRITTEN: Mapping[type[inspect.Type], type] = {
+    inspect.StructType: dict,
+    inspect.DictType: dict,
+    inspect.VarTupleType: list,
+    inspect.IntType: int,
+    inspect.BoolType: bool,
+    inspect.NoneType: type(None),
+    inspect.StrType: str,
+}
+"""What JSON has for each type; one of several words, and anything, may be written in any way."""
+
+
+def _branch(node: inspect.Type, value: Json) -> inspect.Type | None:
+    """The type itself, or the member of a union, that `value` has in JSON; None when it has another one."""
+    kinds = [_bare(kind)[0] for kind in node.types] if isinstance(node, inspect.UnionType) else [node]
+    return next((kind for kind in kinds if type(value) is WRITTEN.get(type(kind), type(value))), None)
+
+
+def _fits(node: inspect.Type, value: Any) -> bool:
+    match node:
+        case inspect.IntType(ge=int(least), le=int(most)):
+            return least <= value <= most
+        case inspect.StrType(pattern=str(pattern)):
+            return re.search(pattern, value) is not None
+        case inspect.LiteralType() | inspect.EnumType():
+            return isinstance(value, str) and value in _words(node)
+        case _:
+            return True
+
+
+def _accepted(node: inspect.Type) -> str:
+    """What is accepted, in words."""
+    match node:
+        case inspect.IntType(ge=least, le=most):
+            return f"a whole number from {least} to {most}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.NoneType():
+            return "null"
+        case inspect.VarTupleType(min_length=least):
+            return "a list that is not empty" if least else "a list"
+        case inspect.StructType() | inspect.DictType():
+            return "an object"
+        case inspect.LiteralType() | inspect.EnumType():
+            return _listed([json.dumps(word) for word in _words(node)])
+        case inspect.UnionType():
+            return ", or ".join(_accepted(_bare(kind)[0]) for kind in node.types)
+        case _:
+            return "a string"
+
+
+def _words(node: inspect.LiteralType | inspect.EnumType) -> tuple[str, ...]:
+    return tuple(map(str, node.values if isinstance(node, inspect.LiteralType) else node.cls))
+
+
+def _listed(words: list[str]) -> str:
+    *front, last = words
+    return f"{', '.join(front)} or {last}" if front else last

@@ -1,8 +1,8 @@
 """The shape of `lsp.json`, with the default of every key: one struct per section.
 
 The same structs are the settings in force: a section of the merged file converts to them, and an absent key takes its
-default. Objects are closed (no unknown key) and nothing is coerced. `config.validation` says in words what is wrong
-with a file; rules that need more than one file (a custom server needs a command) are in `config.effective`.
+default. Objects are closed (no unknown key) and nothing is coerced. `config.problems` says in words what is wrong
+with a file; rules that need more than one file (a custom server needs a command) are in `config.load`.
 `Meta(extra=…)` holds what the words need: `accepted` describes the values, `rule` returns what is accepted instead
 when a value breaks a rule that the type cannot express.
 """

@@ -16,9 +16,8 @@ from pilotfish.config.files import UnreadableFile, WorkspaceFiles, read_user_fil
 from pilotfish.config.jsonc import BadJson, Document, JsonPath, LineColumn, parse
 from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import ConfigDialect, Places, project_files, user_files
-from pilotfish.config.problems import Problem, ProblemGrade, shown
+from pilotfish.config.problems import Problem, ProblemGrade, problems, shown, without
 from pilotfish.config.schema import USER_ONLY
-from pilotfish.config.validation import problems, without
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -62,49 +61,30 @@ class Reader(Struct, frozen=True):
             document = parse(data)
         except BadJson as error:
             return self.broken(file, error.message, error.place)
+        is_own = self.dialect is None
         if self.dialect is None:
-            return _own(document, file, self)
-        return _foreign(document, file, self, self.dialect)
+            found = [*problems(document.value, file)]
+            left = without(document.value, tuple(found))
+            value = dict(left) if isinstance(left, dict) else {}
+            value.pop("$schema", None)
+            found += _rename_servers(value, file, self.canonical_id)
+        elif (translated := translation(self.dialect, document.value, file, self.canonical_id)) is not None:
+            value, found = dict(translated.value), [*translated.notes]
+        else:
+            return None
+        sound = not (is_own and found)
+        believable = all(problem.path[:1] != ("security",) and (problem.path or not is_own) for problem in found)
+        for key in USER_ONLY if self.source is ConfigSource.PROJECT else ():
+            if value.pop(key, None) is not None:
+                grade = ProblemGrade.WARNING if is_own else ProblemGrade.NOTE
+                found.append(Problem(grade, file, (key,), "ignored: it is read from the user's own file only"))
+        return Sheet(file, value, tuple(found), sound, believable, foreign=not is_own, document=document)
 
     def broken(self, file: AbsPath, message: str, place: LineColumn | None = None) -> Sheet:
         """A file that cannot be read: an error in our own file, a warning in another host's."""
         grade = ProblemGrade.WARNING if self.dialect else ProblemGrade.ERROR
         problem = Problem(grade, file, (), f"cannot be read: {message}", place=place)
         return Sheet(file, {}, (problem,), sound=False, believable=False, foreign=self.dialect is not None)
-
-
-def _own(document: Document, file: AbsPath, reader: Reader) -> Sheet:
-    found = [*problems(document.value, file)]
-    left = without(document.value, tuple(found))
-    value = dict(left) if isinstance(left, dict) else {}
-    value.pop("$schema", None)
-    found += _rename_servers(value, file, reader.canonical_id)
-    sound = not found
-    believable = all(problem.path and problem.path[0] != "security" for problem in found)
-    if reader.source is ConfigSource.PROJECT:
-        found += _take_out_user_only(value, file, ProblemGrade.WARNING)
-    return Sheet(file, value, tuple(found), sound, believable, document=document)
-
-
-def _foreign(document: Document, file: AbsPath, reader: Reader, dialect: ConfigDialect) -> Sheet | None:
-    translated = translation(dialect, document.value, file, reader.canonical_id)
-    if translated is None:
-        return None
-    value = dict(translated.value)
-    notes = [*translated.notes]
-    believable = all(problem.path[:1] != ("security",) for problem in notes)
-    if reader.source is ConfigSource.PROJECT:
-        notes += _take_out_user_only(value, file, ProblemGrade.NOTE)
-    return Sheet(file, value, tuple(notes), believable=believable, foreign=True, document=document)
-
-
-def _take_out_user_only(value: dict[str, Json], file: AbsPath, grade: ProblemGrade) -> list[Problem]:
-    """Remove what a project may not set."""
-    return [
-        Problem(grade, file, (key,), "ignored: it is read from the user's own file only")
-        for key in USER_ONLY
-        if value.pop(key, None) is not None
-    ]
 
 
 def _rename_servers(value: dict[str, Json], file: AbsPath, canonical_id: Names) -> list[Problem]:
@@ -131,7 +111,15 @@ def _rename_servers(value: dict[str, Json], file: AbsPath, canonical_id: Names) 
 def read_user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sheet | None:
     """The user's file; None when there is none."""
     for dialect, path in user_files(places, host):
-        sheet = _read_user(path, Reader(ConfigSource.GLOBAL, canonical_id, dialect))
+        reader = Reader(ConfigSource.GLOBAL, canonical_id, dialect)
+        try:
+            file = read_user_file(path)
+        except UnreadableFile as error:
+            return reader.broken(path, str(error))
+        sheet = reader.sheet(file.data, path) if file else None
+        if file is not None and sheet is not None and file.tampering is not None:
+            problem = Problem(ProblemGrade.ERROR, path, ("security",), f"cannot grant trust: {file.tampering}")
+            return replace(sheet, problems=(*sheet.problems, problem), sound=False, believable=False)
         if sheet is not None:
             return sheet
     return None
@@ -140,31 +128,14 @@ def read_user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sh
 def read_project_sheet(workspace: WorkspaceFiles, canonical_id: Names) -> Sheet | None:
     """The project's file; None when there is none."""
     for dialect, name in project_files():
-        sheet = _read_project(workspace, name, Reader(ConfigSource.PROJECT, canonical_id, dialect))
-        if sheet is not None:
+        reader, path = Reader(ConfigSource.PROJECT, canonical_id, dialect), AbsPath(os.path.join(workspace.path, name))
+        try:
+            data = workspace.read(name)
+        except UnreadableFile as error:
+            return reader.broken(path, str(error))
+        if data is not None and (sheet := reader.sheet(data, path)) is not None:
             return sheet
     return None
-
-
-def _read_user(path: AbsPath, reader: Reader) -> Sheet | None:
-    try:
-        file = read_user_file(path)
-    except UnreadableFile as error:
-        return reader.broken(path, str(error))
-    sheet = reader.sheet(file.data, path) if file else None
-    if file is None or sheet is None or file.tampering is None:
-        return sheet
-    problem = Problem(ProblemGrade.ERROR, path, ("security",), f"cannot grant trust: {file.tampering}")
-    return replace(sheet, problems=(*sheet.problems, problem), sound=False, believable=False)
-
-
-def _read_project(workspace: WorkspaceFiles, name: str, reader: Reader) -> Sheet | None:
-    path = AbsPath(os.path.join(workspace.path, name))
-    try:
-        data = workspace.read(name)
-    except UnreadableFile as error:
-        return reader.broken(path, str(error))
-    return None if data is None else reader.sheet(data, path)
 
 
 # --- Other hosts' files, read as if they were ours (CFG-9) ------------------------------------------------------------
@@ -208,7 +179,7 @@ PER_SERVER: Mapping[str, tuple[str, ...]] = {
 }
 
 COMPOSED = frozenset({"args", "enabled", "id", "include"})
-"""Keys of a server that have a meaning only together with others; `_composed` reads them."""
+"""Keys of a server that have a meaning only together with others; `_server` reads them."""
 
 SILENT = frozenset({"$schema", "version", "name"})
 """Keys that say nothing about servers."""
@@ -223,9 +194,7 @@ class Translation(Struct, frozen=True):
     notes: tuple[Problem, ...]
 
 
-def translation(
-    dialect: ConfigDialect, value: Json, file: str, canonical_id: Callable[[str], str]
-) -> Translation | None:
+def translation(dialect: ConfigDialect, value: Json, file: str, canonical_id: Names) -> Translation | None:
     """Translate a file, or return None when it says nothing about language servers."""
     section = value
     top: JsonPath = ()
@@ -245,9 +214,7 @@ def translation(
 Unknown = list[tuple[JsonPath, Json]]
 
 
-def _translated(
-    dialect: ConfigDialect, section: Json, top: JsonPath, canonical_id: Callable[[str], str]
-) -> tuple[Json, Unknown]:
+def _translated(dialect: ConfigDialect, section: Json, top: JsonPath, canonical_id: Names) -> tuple[Json, Unknown]:
     if isinstance(section, bool):
         return ({"lsp": False}, []) if section is False and dialect.false_is_off else ({}, [])
     if not isinstance(section, dict):
@@ -273,9 +240,7 @@ def _translated(
     return result, unknown
 
 
-def _add_servers(
-    result: dict[str, Json], unknown: Unknown, servers: Json, path: JsonPath, canonical_id: Callable[[str], str]
-) -> None:
+def _add_servers(result: dict[str, Json], unknown: Unknown, servers: Json, path: JsonPath, canonical_id: Names) -> None:
     for id_, entry, where in _named(servers, path, unknown):
         if not isinstance(entry, dict):
             unknown.append((where, entry))
@@ -301,15 +266,11 @@ def _named(servers: Json, path: JsonPath, unknown: Unknown) -> Iterator[tuple[st
 
 
 def _server(entry: Mapping[str, Json]) -> dict[str, Json]:
+    """Also what several keys say together: a program and its arguments, files by glob, a language for extensions."""
     result: dict[str, Json] = {}
     for key, item in entry.items():
         if key in PER_SERVER:
             _put(result, PER_SERVER[key], item)
-    return _composed(entry, result)
-
-
-def _composed(entry: Mapping[str, Json], result: dict[str, Json]) -> dict[str, Json]:
-    """What several keys say together: a program and its arguments, files by glob, a language for all extensions."""
     command, arguments = result.get("command"), entry.get("args")
     if isinstance(command, str):
         result["command"] = [command, *(arguments if isinstance(arguments, list) else [])]
@@ -317,8 +278,12 @@ def _composed(entry: Mapping[str, Json], result: dict[str, Json]) -> dict[str, J
         result["command"] = [*command, *arguments]
     if isinstance(entry.get("enabled"), bool):
         result["disabled"] = entry["enabled"] is False
-    if "extensions" not in result and (globbed := _extensions(entry.get("include"))):
-        result["extensions"] = globbed
+    globs = entry.get("include")
+    if "extensions" not in result and isinstance(globs, list):
+        # Those of globs that name nothing else: `**/*.py`.
+        names = [glob.rsplit("*", 1)[-1] for glob in globs if isinstance(glob, str)]
+        if found := [*dict.fromkeys(name for name in names if name.startswith(".") and "/" not in name)]:
+            result["extensions"] = [*found]
     extensions = result.get("extensions")
     if isinstance(extensions, list):
         extensions = [f".{item}" if isinstance(item, str) and not item.startswith(".") else item for item in extensions]
@@ -327,12 +292,6 @@ def _composed(entry: Mapping[str, Json], result: dict[str, Json]) -> dict[str, J
         known = extensions if isinstance(extensions, list) else []
         result["languageId"] = {item: language for item in known if isinstance(item, str)}
     return result
-
-
-def _extensions(globs: Json) -> list[Json]:
-    """The extensions of globs that name nothing else (`**/*.py`)."""
-    names = [glob.rsplit("*", 1)[-1] for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
-    return [*dict.fromkeys(name for name in names if name.startswith(".") and "/" not in name)]
 
 
 def _put(result: dict[str, Json], path: tuple[str, ...], value: Json) -> None:

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from pilotfish.config.host_trust import deciding_files
 from pilotfish.config.places import Places
+from pilotfish.config.problems import validated
 from pilotfish.config.schema import PoolSettings
 from pilotfish.config.sheets import read_user_sheet
-from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.servers.catalogue import canonical_id

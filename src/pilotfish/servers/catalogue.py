@@ -22,7 +22,7 @@ from pilotfish.errors import Bug
 from pilotfish.servers.spec import CatalogueTable, FileRule, Rank, Risk, Role, RootRule, ServerSpec, Words
 
 if TYPE_CHECKING:
-    from pilotfish.config.effective import ServerConfig
+    from pilotfish.config.load import ServerConfig
     from pilotfish.protocol.wire import Json
 
 HERE = os.path.dirname(__file__)

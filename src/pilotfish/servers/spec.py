@@ -409,7 +409,7 @@ class Rank(CatalogueTable, frozen=True):
 
 
 class ServerSpec(CatalogueTable, frozen=True):
-    """One server. Time limits and what follows a crash are in its `config.effective.ServerConfig`, and only there."""
+    """One server. Time limits and what follows a crash are in its `config.load.ServerConfig`, and only there."""
 
     id: Word
     name: Word

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
-from pilotfish.config.effective import Config
+from pilotfish.config.load import Config
 from pilotfish.config.places import Places
 from pilotfish.config.problems import printable
 from pilotfish.config.trust import Trusted, changed_files, trust_advice

@@ -7,8 +7,8 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.config.effective import Config
 from pilotfish.config.host_trust import inner_repository, is_host_trusted
+from pilotfish.config.load import Config
 from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import Places
 from pilotfish.config.trust import Trusted, trust_advice

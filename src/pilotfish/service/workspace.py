@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from pilotfish.api.answers import error_of
-from pilotfish.config.effective import ServerConfig
 from pilotfish.config.host_trust import inner_repository
-from pilotfish.config.load import Loaded
+from pilotfish.config.load import Loaded, ServerConfig
 from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
 from pilotfish.config.problems import Problem, ProblemGrade

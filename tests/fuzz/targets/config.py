@@ -4,8 +4,8 @@ from fuzz.pieces import Pieces
 from pilotfish.config.gate import RUNNING_FIELDS, split
 from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import CONFIG_DIALECTS
+from pilotfish.config.problems import validated
 from pilotfish.config.sheets import Reader
-from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
 
 WORDS = (

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session
-from pilotfish.config.effective import ServerConfig
+from pilotfish.config.load import ServerConfig
 from pilotfish.config.schema import TimingSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath

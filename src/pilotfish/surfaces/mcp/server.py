@@ -35,7 +35,7 @@ from pydantic import ValidationError
 
 from pilotfish.api.answers import Answer, Feedback, of_severities, refused
 from pilotfish.api.questions import Operation, Touch
-from pilotfish.config.effective import Config
+from pilotfish.config.load import Config
 from pilotfish.config.schema import SAME_SEVERITIES, TouchKind
 from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code, Failure, Unavailable
@@ -335,7 +335,7 @@ class McpClient:
         client = await self._roots.of(context, _path(arguments))
         workspace = workspace_of(client)
         if self._options.structured is None:
-            self._structured = workspace.config.mcp_structured
+            self._structured = workspace.config.mcp.structured
         workspace.require_enabled()
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
@@ -382,7 +382,7 @@ class McpClient:
     def _offered(self, config: Config) -> OfferedTools:
         if not (config.enabled and config.navigation_tools):
             return "nothing"
-        return self._options.tools or ToolSet(config.mcp_tools)
+        return self._options.tools or ToolSet(config.mcp.tools)
 
 
 async def _whole_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:

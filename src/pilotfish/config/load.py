@@ -301,13 +301,10 @@ def _effective(
         if not is_known and set(missing) - {path[0] for path in ignored}:
             problems.append(_incomplete(server, missing, request.catalogue, sheets))
             continue
-        own: dict[str, Any] = {
-            "id": server,
-            "restart": HOST_RESTART.get(request.host, "backoff") if entry.restart is UNSET else entry.restart,
-            "timing": _server_timing(server, entry.timeouts, file.timing, merged),
-            "withheld": tuple(map(path_text, ignored)),
-        }
-        servers[server] = ServerConfig(**{**asdict(entry), **own})
+        own: dict[str, Any] = {**asdict(entry), "id": server, "withheld": tuple(map(path_text, ignored))}
+        own["restart"] = HOST_RESTART.get(request.host, "backoff") if entry.restart is UNSET else entry.restart
+        own["timing"] = _server_timing(server, entry.timeouts, file.timing, merged)
+        servers[server] = ServerConfig(**own)
     config = Config(
         root=root,
         enabled=file.lsp is not False,

@@ -57,11 +57,11 @@ class Observatory(Struct, frozen=True):
     async def restart(self, named: NamedServer) -> tuple[Restarted, ...]:
         """Restart a server that runs or has failed. Raises `Refused` for a root or a server that is not known."""
         client = self._client(named.root)
-        return await self._service.control.restart(self._service.workspaces.of(client), named.server, client.id)
+        return await self._service.servers.restart(self._service.workspaces.of(client), named.server, client.id)
 
     def log(self, named: NamedServer) -> ServerLog:
         """The end of what a server wrote. Raises as `restart` does."""
-        details = self._service.details.of(self._service.workspaces.of(self._client(named.root)), named.server)
+        details = self._service.servers.details(self._service.workspaces.of(self._client(named.root)), named.server)
         return ServerLog(lines=tuple(line for one in details for line in (*one.stderr, *one.messages)))
 
     def _client(self, root: str) -> ClientSession:

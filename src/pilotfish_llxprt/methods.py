@@ -24,7 +24,7 @@ from pilotfish.protocol.wire import JsonObject
 from pilotfish.sanitise import escaped_message, sanitised
 from pilotfish.service.recent import Recent
 from pilotfish.service.service import SOON, Service
-from pilotfish.service.status.reported import check_reported_files
+from pilotfish.service.status.activity import check_reported_files
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import Notify

@@ -14,8 +14,7 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Key, Limits, Slot
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.status.activity import activity
-from pilotfish.service.status.current import current_diagnostics
-from pilotfish.service.status.snapshot import ORDER, state_of
+from pilotfish.service.status.snapshot import ORDER, current_diagnostics, state_of
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
 from support.services.several import MUTE, Ground, answering, custom, dying, hanging, service_on
@@ -49,7 +48,7 @@ async def test_a_running_server_is_shown_with_all_that_is_known_of_it(tmp_path: 
 
 
 def vitals(ground: Ground) -> FakeVitals:
-    found = ground.service.details._vitals  # pyright: ignore[reportPrivateUsage] -- the fake that the test handed in
+    found = ground.service.servers._vitals  # pyright: ignore[reportPrivateUsage] -- the fake that the test handed in
     assert isinstance(found, FakeVitals)
     return found
 
@@ -71,8 +70,8 @@ async def test_reading_changes_nothing(tmp_path: Path, scenario: Any, state: str
         snapshot = await ground.service.inspect(ground.client)
         for _ in range(3):
             await ground.service.inspect(ground.client)
-            ground.service.details.of(ground.service.workspaces.of(ground.client), "toy")
-            await ground.service.details.stats()
+            ground.service.servers.details(ground.service.workspaces.of(ground.client), "toy")
+            await ground.service.servers.stats()
         assert state_of(row(snapshot, "toy")) == state
         assert (facts(ground), len(ground.launches)) == (before, launches)
 
@@ -87,7 +86,7 @@ async def test_a_broken_server_says_why_how_often_and_when_it_is_tried_again(tmp
         ground.write("a.x")
         await ground.touched("a.x")
         snapshot = ground.service.status(ground.client)
-        (details,) = ground.service.details.of(ground.service.workspaces.of(ground.client), "toy")
+        (details,) = ground.service.servers.details(ground.service.workspaces.of(ground.client), "toy")
     found = row(snapshot, "toy")
     assert found.broken is not None
     assert found.broken.attempts == 1
@@ -160,11 +159,11 @@ async def test_restarting_starts_again_where_it_ran_and_stopping_does_not(tmp_pa
         ground.write("a.x")
         await ground.touched("a.x")
         workspace = ground.service.workspaces.of(ground.client)
-        (outcome,) = await ground.service.control.restart(workspace, "toy", "person")
+        (outcome,) = await ground.service.servers.restart(workspace, "toy", "person")
         assert (outcome.root, outcome.error, len(ground.launches)) == (str(ground.root), None, 2)
-        assert await ground.service.control.halt(workspace, "toy") == (str(ground.root),)
+        assert await ground.service.servers.halt(workspace, "toy") == (str(ground.root),)
         assert row(ground.service.status(ground.client), "toy").instances[0].state == "idle"
-        assert await ground.service.control.halt(workspace, "toy") == ()
+        assert await ground.service.servers.halt(workspace, "toy") == ()
         assert (await ground.touched("a.x")).state == State.FRESH
         assert len(ground.launches) == 3
 
@@ -173,7 +172,7 @@ async def test_restarting_a_server_that_waits_after_a_failure_tries_at_once(tmp_
     async with service_on(tmp_path, {"toy": [dying, answering()]}) as ground:
         ground.write("a.x")
         await ground.touched("a.x")
-        (outcome,) = await ground.service.control.restart(ground.service.workspaces.of(ground.client), "toy", "person")
+        (outcome,) = await ground.service.servers.restart(ground.service.workspaces.of(ground.client), "toy", "person")
         assert outcome.error is None
         assert state_of(row(ground.service.status(ground.client), "toy")) == "connected"
 
@@ -182,14 +181,14 @@ async def test_a_restart_that_fails_says_why(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"toy": dying}) as ground:
         ground.write("a.x")
         await ground.touched("a.x")
-        (outcome,) = await ground.service.control.restart(ground.service.workspaces.of(ground.client), "toy", "person")
+        (outcome,) = await ground.service.servers.restart(ground.service.workspaces.of(ground.client), "toy", "person")
     assert (outcome.pid, "exited with code 1" in (outcome.error or "")) == (None, True)
 
 
 async def test_a_server_that_nobody_knows_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"toy": MUTE}) as ground:
         with pytest.raises(Refused) as refused:
-            ground.service.details.of(ground.service.workspaces.of(ground.client), "pyrigth")
+            ground.service.servers.details(ground.service.workspaces.of(ground.client), "pyrigth")
     assert refused.value.hint == "Did you mean pyright?"
 
 
@@ -203,7 +202,7 @@ async def test_what_happened_is_counted(tmp_path: Path) -> None:
         for _ in range(3):
             await ground.touched("a.x")
         await ground.check("a.x")
-        stats = await ground.service.details.stats()
+        stats = await ground.service.servers.stats()
     (server,) = stats.servers
     assert (server.server_id, server.starts, server.failures) == ("toy", 1, {})
     assert (server.checks, server.time_outs, server.diagnostics) == (4, 0, 4)
@@ -236,7 +235,7 @@ async def test_what_was_changed_since_is_not_shown_as_wrong(tmp_path: Path) -> N
         changed = PathChange(AbsPath(str(ground.root / "a.x")), Change.CHANGED)
         service.states.note(AbsPath(str(ground.root)), [changed])
         after = activity(service, ground.client).files
-        (details,) = service.details.of(service.workspaces.of(ground.client), "toy")
+        (details,) = service.servers.details(service.workspaces.of(ground.client), "toy")
         counts = row(service.status(ground.client), "toy").diagnostics
     assert [(one.path, one.outdated) for one in before] == [("a.x", False), ("b.x", False)]
     assert [(one.path, one.outdated) for one in after] == [("b.x", True)]

@@ -97,7 +97,7 @@ class SocketMethods:
             "reached": lambda params, line: self._reach(read_params(params, Moment), _session(line)),
             "check": self._check,
             "tools": self._tools,
-            "stats": lambda _params, _line: service.details.stats(),
+            "stats": lambda _params, _line: service.servers.stats(),
             "about": self._about,
             "logs": self._logs,
             "hook": self._hook,
@@ -179,17 +179,17 @@ class SocketMethods:
         return replace(found, warnings=(*found.warnings, *self._heard.lines(client.root)))
 
     async def _details(self, params: Raw, client: ClientSession) -> tuple[InstanceDetails, ...]:
-        return self.service.details.of(self.service.workspaces.of(client), read_params(params, Named).server)
+        return self.service.servers.details(self.service.workspaces.of(client), read_params(params, Named).server)
 
     async def _activity(self, _params: Raw, client: ClientSession) -> Activity:
         return activity(self.service, client)
 
     async def _restart(self, params: Raw, client: ClientSession) -> tuple[Restarted, ...]:
         server = read_params(params, Named).server
-        return await self.service.control.restart(self.service.workspaces.of(client), server, client.id)
+        return await self.service.servers.restart(self.service.workspaces.of(client), server, client.id)
 
     async def _halt(self, params: Raw, client: ClientSession) -> tuple[str, ...]:
-        return await self.service.control.halt(self.service.workspaces.of(client), read_params(params, Named).server)
+        return await self.service.servers.halt(self.service.workspaces.of(client), read_params(params, Named).server)
 
     async def _tools(self, _params: Raw, line: MethodContext) -> bool:
         """Whether models should be offered the navigation tools here."""

@@ -74,10 +74,8 @@ from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
 from pilotfish.service.questions.subject import with_existing_file
-from pilotfish.service.status.control import ServerControl
-from pilotfish.service.status.details import ServerDetails
 from pilotfish.service.status.recent_feedback import AnsweredQuestion, EditedFile, RecentFeedback, ShownFeedback
-from pilotfish.service.status.snapshot import Snapshots
+from pilotfish.service.status.servers import RunningServers
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.whole_project import PROJECT_SECONDS, WholeProject, certain
@@ -133,9 +131,7 @@ class Service:
         words = ProjectWords(lambda root: self.disk_changes.follows(root))  # noqa: PLW0108
         self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words, self._noticed)
         self.states = FileStates()
-        self._snapshots = Snapshots(system.clock, self.disk_changes.health, self.states, self.pool.limits.memory_mib)
-        self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
-        self.control = ServerControl(access)
+        self.servers = RunningServers(access, system.clock, system.vitals, self.disk_changes.health, self.states)
         files = ProjectFiles(self._texts, self._ledgers, words)
         self._questions = QuestionRunner(access, files)
         proposal_runner = ProposalRunner(access)
@@ -164,7 +160,7 @@ class Service:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
         await self._recover()
-        self.details.begin()
+        self.servers.begin()
         async with (
             self.disk_changes.running(),
             self.pool.running(),
@@ -203,12 +199,12 @@ class Service:
 
     def status(self, client: ClientSession) -> Snapshot:
         """The state of every known server for this workspace."""
-        snapshot = self._snapshots.of(self.workspaces.of(client), self.pool.entries())
+        snapshot = self.servers.snapshot(self.workspaces.of(client))
         return replace(snapshot, conversations=self.conversations.rows(client.root))
 
     async def inspect(self, client: ClientSession) -> Snapshot:
         """The same, with the memory that running servers use now."""
-        snapshot = await self.details.snapshot(self.workspaces.of(client))
+        snapshot = await self.servers.measured(self.workspaces.of(client))
         return replace(snapshot, conversations=self.conversations.rows(client.root))
 
     def end(self, client: ClientSession) -> None:

@@ -1,18 +1,25 @@
 """The diagnostics of a workspace and what its agents were told, as the page and the panel show them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
 
-from pilotfish.api.answers import severity_word
+from msgspec.structs import replace
+
+from pilotfish.api.answers import DiagnosticsAnswer, Effort, answer_from, severity_word
+from pilotfish.api.questions import Operation
 from pilotfish.api.status import Activity, ChangedLines, FeedbackShown, FileReport, QuestionShown, Said
 from pilotfish.model import AbsPath, Severity
+from pilotfish.policy.boundary import Place, classify
+from pilotfish.pool.plan import Running
 from pilotfish.sanitise import sanitised
+from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
-from pilotfish.service.status.current import CurrentDiagnostic, counts_of, current_diagnostics
 from pilotfish.service.status.recent_feedback import AnsweredQuestion, ShownFeedback
+from pilotfish.service.status.snapshot import CurrentDiagnostic, counts_of, current_diagnostics
+from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 
 MAX_FILES = 40
@@ -31,7 +38,12 @@ MAX_COMPARED = 400
 def activity(service: Service, client: ClientSession) -> Activity:
     """Of the client's workspace. Raises `Failure` when that cannot be read."""
     files = current_diagnostics(service.states, service.pool.entries(), service.workspaces.of(client))
-    worst = sorted(files, key=lambda path: (_weight(files[path]), path))
+
+    def weight(path: AbsPath) -> tuple[int, ...]:
+        """The most errors first, then warnings and so on."""
+        return tuple(-sum(one.severity is severity for one in files[path]) for severity in Severity)
+
+    worst = sorted(files, key=lambda path: (weight(path), path))
     return Activity(
         files=tuple(_report(path, files[path], client.root) for path in worst[:MAX_FILES]),
         more_files=max(0, len(files) - MAX_FILES),
@@ -75,11 +87,6 @@ def question_shown(asked: AnsweredQuestion) -> QuestionShown:
     )
 
 
-def _weight(reported: Sequence[CurrentDiagnostic]) -> tuple[int, ...]:
-    """Sorts the file with the most errors first, then by warnings and so on."""
-    return tuple(-sum(one.severity is severity for one in reported) for severity in Severity)
-
-
 def _report(path: AbsPath, reported: Sequence[CurrentDiagnostic], root: AbsPath) -> FileReport:
     return FileReport(
         path=os.path.relpath(path, root),
@@ -102,7 +109,12 @@ def _changed(path: str, before: str, after: str) -> tuple[ChangedLines, ...]:
     same = 0
     while same < min(len(old), len(new)) - start and old[-1 - same] == new[-1 - same]:
         same += 1
-    places = _places(old[start : len(old) - same], new[start : len(new) - same])
+    old, new = old[start : len(old) - same], new[start : len(new) - same]
+    if max(len(old), len(new)) > MAX_COMPARED:
+        places = [(0, old, new)]
+    else:
+        codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        places = [(at, old[first:last], new[at:end]) for kind, first, last, at, end in codes if kind != "equal"]
     return tuple(
         ChangedLines(
             path=path,
@@ -115,22 +127,45 @@ def _changed(path: str, before: str, after: str) -> tuple[ChangedLines, ...]:
     )
 
 
-def _places(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[str]]]:
-    """Where they differ: the line among the new ones, the lines before and after."""
-    if not old and not new:
-        return []
-    if max(len(old), len(new)) > MAX_COMPARED:
-        return [(0, old, new)]
-    return list(_differences(old, new))
-
-
-def _differences(old: list[str], new: list[str]) -> Iterator[tuple[int, list[str], list[str]]]:
-    for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind != "equal":
-            yield start, old[first:last], new[start:end]
-
-
 def _clean(line: str) -> str:
     """The line without control characters; its indentation stays."""
     bare = line.expandtabs(4).lstrip(" ")
     return " " * min(MAX_LINE, len(line.expandtabs(4)) - len(bare)) + sanitised(bare, MAX_LINE)
+
+
+# --- Every file that servers have reported on, checked again (DIAG-6) -------------------------------------------------
+
+MAX_CHECKED = 50
+"""Files that are checked at once. A server that reports on a whole project may hold thousands."""
+
+
+async def check_reported_files(
+    service: Service,
+    client: ClientSession,
+    patience: Patience,
+    texts: Mapping[AbsPath, str] | None = None,
+) -> DiagnosticsAnswer:
+    """Check every file of which any running server holds diagnostics: what it said then is no answer after an edit.
+
+    Those in `texts` with these, and not as they are on disk. Raises `Unavailable` after `"lsp": false`.
+    """
+    workspace, given = service.workspaces.of(client), texts or {}
+    workspace.require_enabled()
+    entries = [entry for key, entry in service.pool.entries().items() if workspace.holds(key.root)]
+    reported = {path for entry in entries if entry.session for path in entry.session.reports.files_with_items()}
+    known = _still_there(workspace, reported, given)
+    if not known:
+        # Never fresh: no report says nothing about files that no server has read.
+        running = sum(isinstance(entry.slot, Running) for entry in entries)
+        caveat = "no server has reported diagnostics; files that were not opened were not checked"
+        return answer_from(Operation.DIAGNOSTICS, {}, Effort(server_hits=running, caveats=(caveat,)))
+    asked = known[:MAX_CHECKED]
+    proposed: dict[str, str] = {path: text for path, text in given.items() if path in asked}
+    checked = await service.check(client, asked, texts=proposed, written=True, patience=patience, workspace=workspace)
+    return replace(checked, meta=replace(checked.meta, truncated=len(known) > MAX_CHECKED))
+
+
+def _still_there(workspace: Workspace, reported: Iterable[AbsPath], given: Collection[AbsPath]) -> list[AbsPath]:
+    """The files of the workspace; those of a proposed text need not be on disk."""
+    ours = (path for path in reported if classify(path, workspace.boundary) is Place.IN_ROOT)
+    return sorted(path for path in ours if path in given or os.path.isfile(path))

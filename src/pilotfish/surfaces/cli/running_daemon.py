@@ -57,12 +57,13 @@ def idle_snapshot(root: str) -> Snapshot:
 
     from pilotfish.config.places import user_places
     from pilotfish.model import AbsPath
-    from pilotfish.service.status.snapshot import Snapshots
+    from pilotfish.service.status.snapshot import PoolMoment, snapshot_of
     from pilotfish.service.workspaces import ClientSession, Workspaces
-    from pilotfish.system.clock import WallClock
+    from pilotfish.system.clock import WallClock, current_time
 
     async def read() -> Snapshot:
         client = ClientSession("status", AbsPath(root), AbsPath(root), asking_host())
-        return Snapshots(WallClock()).of(Workspaces(user_places(os.environ), os.environ).of(client), {})
+        workspace = Workspaces(user_places(os.environ), os.environ).of(client)
+        return snapshot_of(workspace, PoolMoment(WallClock().wall(), current_time()))
 
     return anyio.run(read)

@@ -268,7 +268,7 @@ def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_p
 def test_a_journal_that_others_could_have_written_is_not_taken_up(tmp_path: Path) -> None:
     journal = tmp_path / "journal" / "0123456789abcdef"
     journal.mkdir(parents=True)
-    (journal / "plan").write_text(json.dumps({"entries": [], "made": [], "emptied": [], "roots": []}))
+    (journal / "plan").write_text(json.dumps({"files": [], "made": [], "emptied": []}))
     for mode, count in ((0o755, 0), (0o707, 0), (0o700, 1)):
         journal.chmod(mode)
         assert len(list(lock_abandoned(AbsPath(str(journal.parent))))) == count

@@ -21,7 +21,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
 from pilotfish.ipc.rendezvous import connect
 from pilotfish.library.workspace import computer
-from pilotfish.service.changes.journal import Plan, new_journal
+from pilotfish.service.changes.journal import PLAN, Plan, new_journal
 from pilotfish.surfaces.cli.main import log_crash
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home, ended, fake_server
 from support.services.real import real_service
@@ -145,7 +145,7 @@ def test_whatever_is_written_first_makes_the_state_private(tmp_path: Path, write
             log_crash(ValueError("oops"), variables)
         else:
             with new_journal(user_places(variables).journals) as journal:
-                journal.write(Plan((), (), (), ()))
+                journal.write(PLAN, Plan((), (), ()))
     finally:
         os.umask(before)
     found = list(tmp_path.rglob("*"))

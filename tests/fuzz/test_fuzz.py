@@ -42,7 +42,7 @@ OPENS_OTHERS = {
     "ipc/rendezvous.py": "our own",
     "library/workspace.py": "by system/files.py",
     "policy/boundary.py": "opened to be looked at, not read",
-    "policy/openat.py": "what we write, and its digest",
+    "policy/openat.py": "what we write",
     "pool/mirror.py": "files of a worktree, as bytes: not parsed, and up to a number",
     "servers/links.py": "our own",
     "servers/catalogue.py": "our own",

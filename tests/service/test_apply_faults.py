@@ -13,6 +13,7 @@ from pilotfish.errors import Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import Staged
 from pilotfish.service.changes import transaction
+from pilotfish.service.changes.journal import Ready
 from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.files.faulty import Faults, Killed, error, full_disk, gone_bad, injected, kill
 from support.files.folders import IN_MEMORY
@@ -150,6 +151,29 @@ def attempt(arena: Arena, faults: Faults) -> BaseException | None:
     return None
 
 
+@pytest.mark.proves("P23", "C106")
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_a_file_system_without_links_is_left_as_whole(
+    plan: Callable[[Path], Staged], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a file is missing for an instant, between two renames: the next start puts it back."""
+
+    def no_links(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
+    arena = Arena(plan)
+    old, new, steps = arena.states()
+    for kind in ("killed", "full from then on"):
+        for at in range(steps):
+            with TemporaryDirectory(dir=IN_MEMORY) as folder:
+                arena.made(Path(folder))
+                attempt(arena, KINDS[kind](at))
+                recover(arena.home)
+                assert contents(arena.root) in (old, new), f"{kind} at {at}"
+                assert left_in(arena.home) == []
+
+
 @pytest.mark.proves("P23")
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_a_process_that_is_really_killed_leaves_nothing_half_done(plan: Callable[[Path], Staged]) -> None:
@@ -273,8 +297,8 @@ def test_a_transaction_that_is_under_way_is_nobody_elses_to_undo(
     seen: list[Recovery] = []
     original = transaction.Writing.commit
 
-    def commit(self: transaction.Writing) -> None:
-        original(self)
+    def commit(self: transaction.Writing, ready: Ready) -> None:
+        original(self, ready)
         seen.append(recover(home))
 
     monkeypatch.setattr(transaction.Writing, "commit", commit)

@@ -13,6 +13,7 @@ from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import Staged
 from pilotfish.service.changes import transaction
+from pilotfish.service.changes.journal import Ready
 from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.values.edits import contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
 
@@ -137,10 +138,10 @@ def test_the_journal_is_private(root: Path, home: AbsPath, monkeypatch: pytest.M
     modes: list[int] = []
     original = transaction.Writing.prepare
 
-    def prepare(self: transaction.Writing, what: Staged) -> None:
+    def prepare(self: transaction.Writing, what: Staged) -> Ready:
         for folder, _, names in os.walk(home):
             modes.extend(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) for name in (".", *names))
-        original(self, what)
+        return original(self, what)
 
     monkeypatch.setattr(transaction.Writing, "prepare", prepare)
     write(root, {"a.py": b"x\n"})
@@ -172,9 +173,10 @@ def test_a_file_that_somebody_else_changes_stops_the_whole(
     """Whoever writes at whatever moment, what they wrote is there in the end, and nothing of ours."""
     original = transaction.Writing.prepare
 
-    def prepare(self: transaction.Writing, what: Staged) -> None:
-        original(self, what)
+    def prepare(self: transaction.Writing, what: Staged) -> Ready:
+        ready = original(self, what)
         act(root / "b.py")
+        return ready
 
     write(root, {"a.py": b"a\n", "b.py": b"b\n"})
     change = text_edit(0, 0, 1, "ours")
@@ -253,10 +255,11 @@ def test_a_folder_swapped_for_a_link_at_the_last_moment_leads_nobody_out_either(
     old = contents(root)
     original = transaction.Writing.prepare
 
-    def prepare(self: transaction.Writing, what: Staged) -> None:
-        original(self, what)
+    def prepare(self: transaction.Writing, what: Staged) -> Ready:
+        ready = original(self, what)
         (root / "pkg").rename(root / "was")
         (root / "pkg").symlink_to(tmp_path / "outside")
+        return ready
 
     monkeypatch.setattr(transaction.Writing, "prepare", prepare)
     change = text_edit(0, 0, 1, "x")

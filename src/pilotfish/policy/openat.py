@@ -6,11 +6,10 @@ already open. However fast another process swaps folders for links meanwhile, wh
 A root is a real path, whose own parents only its owner can change.
 
 A file with a second name (a hard link) survives whatever happens to the first one, as the same file: its content, its
-mode, its time, and what another program is writing into it. Where a file system has no links, a copy must do.
+mode, its time, and what another program is writing into it.
 """
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Generator, Sequence
@@ -34,8 +33,6 @@ NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, 
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """A name more may need space; moving the one that is there does not."""
-
-COPY_BYTES = 1024 * 1024
 
 
 def open_beneath(root: AbsPath, segments: Sequence[str]) -> int:
@@ -120,16 +117,6 @@ def _refuse_unless_regular(status: os.stat_result, segments: Sequence[str]) -> N
         raise Refused(Code.NOT_A_FILE, f"{_shown(segments)} is not a regular file")
 
 
-def add_name(source: int, name: str, folder: int, new: str) -> None:
-    """Give the file `name` in the folder `source` another name in `folder`, which must be free."""
-    try:
-        os.link(name, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        _copy(source, name, folder, new)
-
-
 def give_name(folder: int, name: str, new: str) -> None:
     """Let the file `name` be `new`, which must be free; `name` may stay as its second name."""
     try:
@@ -146,18 +133,6 @@ def drop_name(folder: int, name: str) -> None:
     """Take a name away, if it is there."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
-
-
-def digest(folder: int, name: str) -> str:
-    """The SHA-256 of a regular file's content; empty when it is not a regular file."""
-    descriptor = _open(folder, name)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        with open(descriptor, "rb", closefd=False) as opened:  # which a folder would refuse
-            return hashlib.file_digest(opened, "sha256").hexdigest()
-    finally:
-        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -192,21 +167,6 @@ def _code(error: OSError) -> Code:
 
 def _shown(segments: Sequence[str]) -> str:
     return "/".join(segments)
-
-
-def _copy(source: int, name: str, folder: int, new: str) -> None:
-    reading = _open(source, name)
-    try:
-        writing = os.open(new, NEW_FILE_FLAGS, 0o600, dir_fd=folder)
-        try:
-            calls.set_mode(writing, stat.S_IMODE(os.fstat(reading).st_mode))
-            while part := os.read(reading, COPY_BYTES):
-                write_all(writing, part)
-            os.fsync(writing)
-        finally:
-            os.close(writing)
-    finally:
-        os.close(reading)
 
 
 def _open(folder: int, name: str) -> int:

@@ -1,14 +1,16 @@
 """The journal of a transaction, on disk, so that a process that is killed leaves nothing half written.
 
 One folder per transaction, locked while its process lives: an unlocked one belongs to a process that is gone, whatever
-its pid is now. `plan` is complete and durable before the first file changes; it is renamed to `done` after the last.
+its pid is now. `plan` is complete and durable before anything is written, `ready` before the first file changes; it is
+renamed to `done` after the last.
 """
 
 import json
 import os
 import secrets
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,76 +22,77 @@ from pilotfish.system import calls
 from pilotfish.system.ownership import is_private, make_private_folders
 from pilotfish.system.ports import Identity
 
-PLAN, DRAFT, DONE = "plan", "draft", "done"
+PLAN, READY, DONE, DRAFT = "plan", "ready", "done", "draft"
 
 TRIES = 3
 """A recovery may take a new folder before its maker has locked it; then another one is created."""
 
 FOLDER_FLAGS = os.O_RDONLY | calls.O_DIRECTORY | calls.O_NOFOLLOW
 
+T = TypeVar("T")
 
-class JournalEntry(Struct, frozen=True):
-    """One file of a transaction."""
+
+class JournalPlace(Struct, frozen=True):
+    """A file or folder below a root."""
 
     root: AbsPath
+    inode: int
+    """Of the root: another folder under the same name is none of ours."""
     segments: tuple[str, ...]
-    before: Identity | None
-    """None where there was no file."""
-    after: str | None
-    """The SHA-256 of the new content; None where there will be no file."""
 
-
-FolderPlace = tuple[AbsPath, tuple[str, ...]]
-"""A folder as a root and the segments below it."""
+    def __str__(self) -> str:
+        return os.path.join(self.root, *self.segments)
 
 
 class Plan(Struct, frozen=True):
-    entries: tuple[JournalEntry, ...]
-    made: tuple[FolderPlace, ...]
+    files: tuple[tuple[JournalPlace, Identity | None], ...]
+    """Each with what was there; None where there was no file."""
+    made: tuple[JournalPlace, ...]
     """Folders that are made on the way, each before those in it."""
-    emptied: tuple[FolderPlace, ...]
+    emptied: tuple[JournalPlace, ...]
     """Folders that go when all is done, each before those in it."""
-    roots: tuple[tuple[AbsPath, int], ...]
-    """Each root with its inode: another folder under the same name is none of ours."""
+
+
+Ready = tuple[Identity | None, ...]
+"""Of each file of a plan what will be there, when all of it is written beside; None where there will be no file."""
 
 
 class Journal(Struct, frozen=True):
     """The folder of one transaction, locked by us."""
 
+    home: AbsPath
     token: str
     folder: int
 
-    def write(self, plan: Plan) -> None:
-        """From here on, whoever comes after us knows what we were about."""
+    def write(self, name: str, content: Plan | Ready) -> None:
+        """From here on, whoever comes after us knows this."""
         descriptor = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.folder)
         try:
-            write_all(descriptor, json.dumps(msgspec.to_builtins(plan)).encode())
+            write_all(descriptor, json.dumps(msgspec.to_builtins(content)).encode())
         finally:
             os.close(descriptor)
-        os.rename(DRAFT, PLAN, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        os.rename(DRAFT, name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         sync_folder(self.folder)
 
-    def finish(self) -> None:
-        """From here on, nothing is undone."""
-        os.rename(PLAN, DONE, src_dir_fd=self.folder, dst_dir_fd=self.folder)
-        # Should a power cut take the new name back: every step was durable before, and that says the same.
-        with suppress(OSError):
-            sync_folder(self.folder)
-
-    @property
-    def is_done(self) -> bool:
-        return DONE in os.listdir(self.folder)
-
-    def read(self) -> Plan | None:
-        """None when nothing had begun; raises `ValueError` when this is not ours to read."""
-        name = DONE if self.is_done else PLAN
+    def read(self, name: str, shape: type[T]) -> T | None:
+        """None when it was not written; raises `ValueError` when this is not ours to read."""
         try:
             descriptor = os.open(name, os.O_RDONLY, dir_fd=self.folder)
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as opened:
             # Not by msgspec alone: names that are no UTF-8 are lone surrogates here.
-            return msgspec.convert(json.loads(opened.read()), Plan)
+            return msgspec.convert(json.loads(opened.read()), shape)
+
+    def finish(self) -> None:
+        """From here on, nothing is undone."""
+        os.rename(READY, DONE, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+
+    def remove(self) -> None:
+        """Its transaction is over."""
+        for name in os.listdir(self.folder):
+            os.unlink(name, dir_fd=self.folder)
+        os.rmdir(os.path.join(self.home, self.token))
 
 
 @contextmanager
@@ -105,8 +108,12 @@ def new_journal(home: AbsPath) -> Generator[Journal]:
     else:
         raise Unavailable(Code.OVERLOADED, f"no journal could be begun in {home}")
     try:
-        _sync(home)
-        yield Journal(token, descriptor)
+        above = os.open(home, FOLDER_FLAGS)
+        try:
+            sync_folder(above)
+        finally:
+            os.close(above)
+        yield Journal(home, token, descriptor)
     finally:
         os.close(descriptor)
 
@@ -122,16 +129,9 @@ def lock_abandoned(home: AbsPath) -> Iterator[Journal]:
         descriptor = _maybe_locked(home, token)
         if descriptor is not None:
             try:
-                yield Journal(token, descriptor)
+                yield Journal(home, token, descriptor)
             finally:
                 os.close(descriptor)
-
-
-def remove(home: AbsPath, journal: Journal) -> None:
-    """Its transaction is over."""
-    for name in os.listdir(journal.folder):
-        os.unlink(name, dir_fd=journal.folder)
-    os.rmdir(os.path.join(home, journal.token))
 
 
 def _maybe_locked(home: AbsPath, token: str) -> int | None:
@@ -149,11 +149,3 @@ def _maybe_locked(home: AbsPath, token: str) -> int | None:
         pass
     os.close(descriptor)
     return None
-
-
-def _sync(home: AbsPath) -> None:
-    descriptor = os.open(home, FOLDER_FLAGS)
-    try:
-        sync_folder(descriptor)
-    finally:
-        os.close(descriptor)

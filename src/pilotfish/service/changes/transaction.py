@@ -2,60 +2,66 @@
 
 Four phases, each durable before the next:
 1. The journal says what will happen.
-2. *Prepare*: every file that will change gets a hidden second name (a link to the same file), and the new contents are
-   written beside it. A full disk or a read-only folder fails here, before anything has changed.
-3. *Commit*: renames only. They need no space, and each file is old or new at every moment.
+2. *Prepare*: the new contents are written beside the files. A full disk or a read-only folder fails here, before
+   anything has changed.
+3. *Commit*: every file gets a hidden second name (a link to the same file), and is replaced by a rename: it is old or
+   new at every moment. Where a file system has no links, the file is moved to that name, and missing for an instant.
 4. The journal says that it is done, and the hidden names are removed.
-A failure before the fourth phase is undone, also by renames; after a kill `recover` undoes it.
+A failure before the fourth phase is undone by renames, which need no space; after a kill `recover` undoes it.
 
 A file is replaced only if it is the one that was read. If another program writes to it at that moment, its write is
 kept: the hidden name is still that file, and is renamed back.
-All state of a transaction is in its plan, so another process can undo it. Paths are walked by descriptors
+All state of a transaction is in its journal, so another process can undo it. Paths are walked by descriptors
 (`policy.openat`), so that a folder that is replaced by a link does not lead outside.
 Everything here blocks: use a worker thread.
 """
 
 import errno
-import hashlib
 import logging
 import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from enum import Enum, auto
+from functools import partial
 
 from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.staged import Drop, Put, Regular, Staged
+from pilotfish.operations.edits.staged import Put, Staged
+from pilotfish.policy.boundary import Admitted
 from pilotfish.policy.openat import (
     NEW_FILE_FLAGS,
     NEW_FILE_MODE,
-    add_name,
-    digest,
+    NO_LINKS,
     drop_name,
     give_name,
     identity_of,
+    open_beneath,
     parent_of,
     status_of,
     sync_folder,
     write_all,
 )
 from pilotfish.service.changes.journal import (
-    FolderPlace,
+    DONE,
+    PLAN,
+    READY,
     Journal,
-    JournalEntry,
+    JournalPlace,
     Plan,
+    Ready,
     lock_abandoned,
     new_journal,
-    remove,
 )
 from pilotfish.system import calls
+from pilotfish.system.ports import Identity
 
 logger = logging.getLogger(__name__)
 
 STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
 """Errors for a folder that is not empty, is gone, or is no longer a folder."""
+
+COPY_BYTES = 1024 * 1024
 
 
 def perform(staged: Staged, home: AbsPath) -> None:
@@ -69,7 +75,7 @@ def perform(staged: Staged, home: AbsPath) -> None:
     try:
         plan = _plan(staged)
         with new_journal(home) as journal:
-            _write(journal, plan, staged, home)
+            _write(journal, plan, staged)
     except OSError as error:
         raise Refused(Code.FILE_UNREADABLE, f"{error.filename or home}: {error.strerror}") from error
 
@@ -89,55 +95,57 @@ def recover(home: AbsPath) -> Recovery:
     left: list[str] = []
     for journal in lock_abandoned(home):
         try:
-            plan = journal.read()
-            if plan is not None:
-                writing = Writing(journal.token, plan, begun=True)
-                if journal.is_done or writing.is_complete():
-                    writing.clean()
-                    finished += 1
-                else:
-                    left += writing.undo()
-                    writing.forget()
-                    undone += 1
-            remove(home, journal)
+            plan = journal.read(PLAN, Plan)
+            if plan is None:
+                journal.remove()
+                continue
+            is_done = journal.read(DONE, Ready) is not None
+            writing = Writing(journal.token, plan, prepared=len(plan.files))
+            if not is_done:
+                changed, failed = writing.undo(journal.read(READY, Ready) or ())
+                for failure in failed.values():
+                    raise failure
+                left += changed
+            _tidy_up(journal, writing, plan.emptied if is_done else plan.made)
+            finished, undone = finished + is_done, undone + (not is_done)
         except (Failure, OSError, ValueError) as error:
             # Its disk may not be mounted now: the next start tries again.
             logger.warning("not recovered journal=%s/%s error=%s", home, journal.token, error)
     return Recovery(finished, undone, tuple(left))
 
 
-def _write(journal: Journal, plan: Plan, staged: Staged, home: AbsPath) -> None:
-    writing = Writing(journal.token, plan)
+def _write(journal: Journal, plan: Plan, staged: Staged) -> None:
+    writing, ready = Writing(journal.token, plan), Ready()
     try:
-        journal.write(plan)
-        writing.prepare(staged)
-        writing.commit()
+        journal.write(PLAN, plan)
+        ready = writing.prepare(staged)
+        journal.write(READY, ready)
+        writing.commit(ready)
         journal.finish()
     except BaseException as cause:
-        _undo(writing, cause)
-        with _tidying():
-            writing.forget()
-            remove(home, journal)
+        _, failed = writing.undo(ready)
+        for failure in failed.values():
+            raise Unavailable(
+                Code.FILE_UNREADABLE,
+                f"{cause}; undoing it failed: {failure}. Changed files: {', '.join(failed)}",
+                hint="The old contents are kept beside each file; the next start of pilotfish restores them.",
+            ) from failure
+        with _later():
+            _tidy_up(journal, writing, plan.made)
         raise
-    with _tidying():
-        writing.clean()
-        remove(home, journal)
+    with _later():
+        _tidy_up(journal, writing, plan.emptied)
 
 
-def _undo(writing: "Writing", cause: BaseException) -> None:
-    try:
-        writing.undo()
-    except (Failure, OSError) as error:
-        changed = ", ".join(path for path, state in writing.states() if state is not EntryState.BEFORE) or "nothing"
-        raise Unavailable(
-            Code.FILE_UNREADABLE,
-            f"{cause}; undoing it failed: {error}. Changed files: {changed}",
-            hint="The old contents are kept beside each file; the next start of pilotfish restores them.",
-        ) from error
+def _tidy_up(journal: Journal, writing: "Writing", folders: Iterable[JournalPlace]) -> None:
+    # What was decided must last before that is removed which could undo it.
+    sync_folder(journal.folder)
+    writing.tidy_up(folders)
+    journal.remove()
 
 
 @contextmanager
-def _tidying() -> Generator[None]:
+def _later() -> Generator[None]:
     """The outcome is decided: what cannot be removed now is removed by the next start."""
     try:
         yield
@@ -146,252 +154,177 @@ def _tidying() -> Generator[None]:
 
 
 def _plan(staged: Staged) -> Plan:
-    places = [step.place for step in staged.steps]
-    roots = dict.fromkeys(place.root for place in (*places, *staged.emptied))
+    def place(admitted: Admitted, depth: int | None = None) -> JournalPlace:
+        return JournalPlace(admitted.root, os.stat(admitted.root).st_ino, admitted.segments[:depth])
+
+    def missing(admitted: Admitted) -> Iterator[JournalPlace]:
+        folders = (place(admitted, depth) for depth in range(1, len(admitted.segments)))
+        return (folder for folder in folders if not os.path.lexists(str(folder)))
+
     return Plan(
-        entries=tuple(_entry(step) for step in staged.steps),
-        made=tuple(dict.fromkeys(folder for step in staged.steps for folder in _missing_folders(step))),
-        emptied=tuple((place.root, place.segments) for place in staged.emptied),
-        roots=tuple((root, os.stat(root).st_ino) for root in roots),
+        files=tuple((place(step.place), step.before and step.before.identity) for step in staged.steps),
+        made=tuple(dict.fromkeys(folder for step in staged.steps for folder in missing(step.place))),
+        emptied=tuple(map(place, staged.emptied)),
     )
-
-
-def _entry(step: Put | Drop) -> JournalEntry:
-    before = None if step.before is None else step.before.identity
-    after = _digest_of(step.content) if isinstance(step, Put) else None
-    return JournalEntry(step.place.root, step.place.segments, before, after)
-
-
-def _digest_of(content: bytes | Regular) -> str:
-    if isinstance(content, bytes):
-        return hashlib.sha256(content).hexdigest()
-    place = content.place
-    with parent_of(place.root, place.segments) as (folder, name):
-        found = digest(folder, name)
-        status = status_of(folder, name)
-        if status is None or identity_of(status) != content.identity:
-            raise _stale(place.path)
-        return found
-
-
-def _missing_folders(step: Put | Drop) -> Iterator[FolderPlace]:
-    root, segments = step.place.root, step.place.segments
-    for depth in range(1, len(segments)):
-        if not os.path.lexists(os.path.join(root, *segments[:depth])):
-            yield root, segments[:depth]
 
 
 # --- On the file system --------------------------------------------------------------------------------------------
 
 
-class EntryState(Enum):
-    """A file compared with the plan."""
-
-    BEFORE = auto()
-    AFTER = auto()
-    OTHER = auto()
-    """Another program has changed it."""
-    UNKNOWN = auto()
-    """It cannot be looked at now."""
-
-
 class Writing:
-    def __init__(self, token: str, plan: Plan, *, begun: bool = False) -> None:
-        """`begun`: by a process that is gone, so any entry may have been written."""
-        self._token = token
+    """The files of a transaction. Beside each, with its number: `.new`, what it will be, and `.old`, what it was."""
+
+    def __init__(self, token: str, plan: Plan, *, prepared: int = 0) -> None:
+        self._hidden = f".pilotfish-{token}-"
         self._plan = plan
-        self._reached = plan.entries if begun else ()
-        """The entries that may have been written: only these are undone."""
+        self._prepared = prepared
+        """How many files may have hidden names."""
 
-    # --- Doing -------------------------------------------------------------------------------------------------------
-
-    def prepare(self, staged: Staged) -> None:
-        """Give every file a hidden second name, and write the new contents beside it; raises `Refused`."""
-        for root, segments in self._plan.made:
-            with parent_of(root, segments) as (folder, name), suppress(FileExistsError):
+    def prepare(self, staged: Staged) -> Ready:
+        """Write the new contents; raises `Refused`."""
+        for made in self._plan.made:
+            with parent_of(made.root, made.segments) as (folder, name), suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
-        for number, (step, entry) in enumerate(zip(staged.steps, self._plan.entries, strict=True)):
-            with parent_of(entry.root, entry.segments) as (folder, name):
-                self._reached = self._plan.entries[: number + 1]
-                if entry.before is not None:
-                    add_name(folder, name, folder, self._old(number))
-                    self._expect_old(folder, name, number, entry)
-                if isinstance(step, Put):
-                    self._write_new(folder, self._new(number), step)
+        ready: list[Identity | None] = []
+        for number, (step, (place, before)) in enumerate(zip(staged.steps, self._plan.files, strict=True)):
+            with parent_of(place.root, place.segments) as (folder, name):
+                self._prepared = number + 1
+                _expect(before, folder, name, str(place))
+                new = f"{self._hidden}{number}.new"
+                ready.append(_write_new(folder, new, step) if isinstance(step, Put) else None)
         self._sync()
+        return tuple(ready)
 
-    def commit(self) -> None:
+    def commit(self, ready: Ready) -> None:
         """Raises `Refused`, as `stale` when a file is not the one that was read."""
-        for number, entry in enumerate(self._plan.entries):
-            with parent_of(entry.root, entry.segments) as (folder, name):
-                if entry.before is not None:
-                    self._expect_old(folder, name, number, entry)
-                if entry.after is None:
-                    os.unlink(name, dir_fd=folder)
-                elif entry.before is None:
-                    give_name(folder, self._new(number), name)
+        for number, ((place, before), after) in enumerate(zip(self._plan.files, ready, strict=True)):
+            with parent_of(place.root, place.segments) as (folder, name):
+                old, new = f"{self._hidden}{number}.old", f"{self._hidden}{number}.new"
+                if before is not None:
+                    give_name(folder, name, old)
+                    _expect(before, folder, old, str(place))
+                if after is None:
+                    drop_name(folder, name)
+                elif before is None:
+                    give_name(folder, new, name)
                 else:
-                    os.replace(self._new(number), name, src_dir_fd=folder, dst_dir_fd=folder)
-        for number, entry in enumerate(self._plan.entries):
-            if entry.before is not None:
-                with parent_of(entry.root, entry.segments) as (folder, _):
-                    self._expect_old(folder, None, number, entry)
+                    os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        # Who had a file open may have written into the old one.
+        for number, (place, before) in enumerate(self._plan.files):
+            with parent_of(place.root, place.segments) as (folder, _):
+                _expect(before, folder, f"{self._hidden}{number}.old", str(place))
         self._sync()
 
-    def clean(self) -> None:
-        """After the commit: remove the hidden names, and the folders that were moved away."""
-        self._drop_hidden()
-        _remove_folders(self._plan.emptied)
-
-    # --- Undoing -----------------------------------------------------------------------------------------------------
-
-    def undo(self) -> tuple[str, ...]:
-        """Restore every file; returns those that another program has changed, which stay.
-
-        A file that cannot be restored does not stop the others: the first failure is raised at the end.
-        """
+    def undo(self, ready: Ready) -> tuple[list[str], dict[str, Failure | OSError]]:
+        """Restore every file; returns those that another program has changed, which stay, and those that failed."""
         left: list[str] = []
-        failures: list[Failure | OSError] = []
-        for number, entry in enumerate(self._reached):
+        failed: dict[str, Failure | OSError] = {}
+        for number, ((place, before), after) in enumerate(zip(self._plan.files, ready, strict=False)):
             try:
-                if self._undo(number, entry) is EntryState.OTHER:
-                    left.append(_shown(entry))
+                with _where(place) as where:
+                    if not (before is None if where is None else self._restore(*where, number, before, after)):
+                        left.append(str(place))
             except (Failure, OSError) as failure:
-                failures.append(failure)
-        if failures:
-            raise failures[0]
-        return tuple(left)
+                failed[str(place)] = failure
+        return left, failed
 
-    def forget(self) -> None:
-        """After the undo: remove the hidden names, and the folders that were created."""
+    def tidy_up(self, folders: Iterable[JournalPlace]) -> None:
+        """Remove the hidden names and these folders, the last first; one that is not empty stays."""
         self._sync()
-        self._drop_hidden()
-        _remove_folders(self._plan.made)
-
-    def is_complete(self) -> bool:
-        """Whether no file is known to be in its old state: then the last step was taken."""
-        return not {EntryState.BEFORE, EntryState.UNKNOWN} & {state for _, state in self.states()}
-
-    def states(self) -> Iterator[tuple[str, EntryState]]:
-        for number, entry in enumerate(self._reached):
-            try:
-                yield _shown(entry), self._state(number, entry)
-            except (Failure, OSError):
-                yield _shown(entry), EntryState.UNKNOWN
-
-    def _undo(self, number: int, entry: JournalEntry) -> EntryState:
-        state = self._state(number, entry)
-        with _where(entry) as place:
-            if place is None:
-                return state
-            folder, name = place
-            if state is EntryState.AFTER and entry.before is None:
-                os.unlink(name, dir_fd=folder)
-            elif state is EntryState.AFTER and entry.after is None:
-                give_name(folder, self._old(number), name)
-            elif state is EntryState.AFTER:
-                os.replace(self._old(number), name, src_dir_fd=folder, dst_dir_fd=folder)
-        return state
-
-    def _state(self, number: int, entry: JournalEntry) -> EntryState:
-        with _where(entry) as place:
-            if place is None or dict(self._plan.roots)[entry.root] != os.stat(entry.root).st_ino:
-                return EntryState.BEFORE if entry.before is None else EntryState.OTHER
-            folder, name = place
-            status, old = status_of(folder, name), status_of(folder, self._old(number))
-            if entry.before is None:
-                if status is None:
-                    return EntryState.BEFORE
-            elif status is None:
-                # We remove only what the plan removes: any other missing file was removed by another program.
-                return EntryState.OTHER if entry.after is not None or old is None else EntryState.AFTER
-            elif identity_of(status) == entry.before or (old is not None and os.path.samestat(status, old)):
-                return EntryState.BEFORE
-            return (
-                EntryState.AFTER
-                if entry.after is not None and digest(folder, name) == entry.after
-                else EntryState.OTHER
-            )
-
-    # --- The files beside --------------------------------------------------------------------------------------------
-
-    def _new(self, number: int) -> str:
-        return f".pilotfish-{self._token}-{number}.new"
-
-    def _old(self, number: int) -> str:
-        return f".pilotfish-{self._token}-{number}.old"
-
-    def _write_new(self, folder: int, new: str, step: Put) -> None:
-        if isinstance(step.content, Regular):
-            source = step.content
-            with parent_of(source.place.root, source.place.segments) as (source_folder, name):
-                add_name(source_folder, name, folder, new)
-                status = status_of(source_folder, name)
-            if status is None or identity_of(status) != source.identity:
-                raise _stale(source.place.path)
-            return
-        descriptor = os.open(new, NEW_FILE_FLAGS, NEW_FILE_MODE if step.like is None else 0o600, dir_fd=folder)
-        try:
-            if step.like is not None:
-                calls.set_mode(descriptor, step.like.mode)
-            write_all(descriptor, step.content)
-        finally:
-            os.close(descriptor)
-
-    def _expect_old(self, folder: int, name: str | None, number: int, entry: JournalEntry) -> None:
-        """Raise unless the file is the one that was read and has not been written since.
-
-        By its name, and by its second name where that is the same file and not a copy.
-        """
-        old = status_of(folder, self._old(number))
-        linked = old is not None and entry.before is not None and old.st_ino == entry.before.inode
-        statuses = ([status_of(folder, name)] if name is not None else []) + ([old] if linked else [])
-        if any(status is None or identity_of(status) != entry.before for status in statuses):
-            raise _stale(_shown(entry))
-
-    def _drop_hidden(self) -> None:
-        for number, entry in enumerate(self._reached):
-            with _where(entry) as place:
-                if place is not None:
-                    drop_name(place[0], self._new(number))
-                    drop_name(place[0], self._old(number))
-
-    def _sync(self) -> None:
-        folders = {(entry.root, entry.segments[:-1]): entry for entry in self._reached}
-        for entry in folders.values():
-            with _where(entry) as place:
-                if place is not None:
-                    sync_folder(place[0])
-
-
-@contextmanager
-def _where(entry: JournalEntry) -> Generator[tuple[int, str] | None]:
-    """The open folder of a file and its name in it; None when there is no folder. Raises `Refused`."""
-    with ExitStack() as stack:
-        place: tuple[int, str] | None = None
-        try:
-            place = stack.enter_context(parent_of(entry.root, entry.segments))
-        except Refused as refusal:
-            if refusal.code is not Code.FILE_MISSING:
-                raise
-        yield place
-
-
-def _remove_folders(folders: Iterable[FolderPlace]) -> None:
-    """The last first; one that is not empty stays."""
-    for root, segments in reversed(tuple(folders)):
-        with _where(JournalEntry(root, segments, None, None)) as place:
-            if place is not None:
+        for number, (place, _) in enumerate(self._plan.files[: self._prepared]):
+            with _where(place) as where:
+                if where is not None:
+                    drop_name(where[0], f"{self._hidden}{number}.new")
+                    drop_name(where[0], f"{self._hidden}{number}.old")
+        for place in reversed(tuple(folders)):
+            with _where(place) as where:
                 try:
-                    os.rmdir(place[1], dir_fd=place[0])
+                    if where is not None:
+                        os.rmdir(where[1], dir_fd=where[0])
                 except OSError as error:
                     if error.errno not in STAYS:
                         raise
 
+    def _restore(self, folder: int, name: str, number: int, before: Identity | None, after: Identity | None) -> bool:
+        """False when another program has changed the file."""
+        kept, new = f"{self._hidden}{number}.old", f"{self._hidden}{number}.new"
+        now, old = status_of(folder, name), status_of(folder, kept)
+        if now is None and before is not None:
+            # We take a name away that is to go, or for the instant in which its new file is still beside it.
+            if old is None or (after is not None and status_of(folder, new) is None):
+                return False
+            give_name(folder, kept, name)
+        elif now is not None and not (_is(now, before) or (old is not None and os.path.samestat(now, old))):
+            if not _is(now, after):
+                return False
+            if before is None:
+                os.unlink(name, dir_fd=folder)
+            else:
+                os.replace(kept, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return True
 
-def _stale(path: str) -> Refused:
-    return Refused(Code.STALE, f"{path} has changed since the edit was computed", hint="Try again.")
+    def _sync(self) -> None:
+        folders = {(place.root, place.segments[:-1]): place for place, _ in self._plan.files[: self._prepared]}
+        for place in folders.values():
+            with _where(place) as where:
+                if where is not None:
+                    sync_folder(where[0])
 
 
-def _shown(entry: JournalEntry) -> str:
-    return os.path.join(entry.root, *entry.segments)
+@contextmanager
+def _where(place: JournalPlace) -> Generator[tuple[int, str] | None]:
+    """The open folder of a file and its name in it; None when that folder is gone, or the root is another one.
+
+    Raises `Refused`.
+    """
+    with ExitStack() as stack:
+        where: tuple[int, str] | None = None
+        try:
+            where = stack.enter_context(parent_of(place.root, place.segments))
+        except Refused as refusal:
+            if refusal.code is not Code.FILE_MISSING:
+                raise
+        yield where if os.stat(place.root).st_ino == place.inode else None
+
+
+def _write_new(folder: int, new: str, step: Put) -> Identity:
+    """A file that only moves gets another name; where a file system has no second names, it is copied."""
+    if isinstance(step.content, bytes):
+        return _write_parts(folder, new, step, (step.content,))
+    place, identity = step.content.place, step.content.identity
+    with parent_of(place.root, place.segments) as (source, name):
+        try:
+            os.link(name, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            with os.fdopen(open_beneath(place.root, place.segments), "rb") as content:
+                identity = _write_parts(folder, new, step, iter(partial(content.read, COPY_BYTES), b""))
+        _expect(step.content.identity, source, name, place.path)
+    return identity
+
+
+def _write_parts(folder: int, new: str, step: Put, parts: Iterable[bytes]) -> Identity:
+    descriptor = os.open(new, NEW_FILE_FLAGS, NEW_FILE_MODE if step.like is None else 0o600, dir_fd=folder)
+    try:
+        if step.like is not None:
+            calls.set_mode(descriptor, step.like.mode)
+        for part in parts:
+            write_all(descriptor, part)
+        return identity_of(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _expect(expected: Identity | None, folder: int, name: str, path: str) -> None:
+    """Raise unless the file is the one that was read and has not been written since."""
+    if expected is not None and not _is(status_of(folder, name), expected):
+        raise Refused(Code.STALE, f"{path} has changed since the edit was computed", hint="Try again.")
+
+
+def _is(status: os.stat_result | None, expected: Identity | None) -> bool:
+    """Whether this is that file, unchanged. Some systems number their disks anew at every start."""
+    if status is None or expected is None:
+        return False
+    found = identity_of(status)
+    return (found.inode, found.mtime_ns, found.size) == (expected.inode, expected.mtime_ns, expected.size)

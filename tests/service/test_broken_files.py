@@ -8,16 +8,19 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Unavailable
+from pilotfish.feedback.conversation import Conversation
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.service.conversations import conversations
 from pilotfish.service.conversations.news import scope_of
 from pilotfish.service.diagnostics import broken_files
 from pilotfish.service.diagnostics.check import no_verdict
+from pilotfish.service.diagnostics.edit_feedback import Scope
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import MAX_SPOKEN, CheckRunner, FileVerdict
 from pilotfish.system.clock import WallClock, current_time
@@ -130,7 +133,10 @@ async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(
 async def test_other_files_have_the_time_of_a_first_use_while_a_server_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(scope_of.__kwdefaults__ or {}, "others_seconds", 0.0)
+    def hurried(state: Conversation) -> Scope:
+        return replace(scope_of(state), others_seconds=0.0)
+
+    monkeypatch.setattr(conversations, "scope_of", hurried)
     settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 1, "firstTouchTimeoutMs": 60_000}}
     async with service_on(tmp_path, {"one": linker}, settings) as ground:
         ground.write("lib.rb", "def total\n")

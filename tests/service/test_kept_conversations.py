@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
-from pilotfish.service.conversations import kept
-from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.conversations import record as conversation_record
+from pilotfish.service.conversations.record import ConversationRecord, KeptConversations
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from support.services.conversing import talking
@@ -75,7 +75,7 @@ async def test_a_conversation_that_has_ended_is_forgotten(tmp_path: Path, store:
 async def test_what_does_not_fit_is_left_out_the_oldest_first(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "MAX_BYTES", 4_000)
+    monkeypatch.setattr(conversation_record, "MAX_BYTES", 4_000)
     async with talking(tmp_path, memory=store) as it:
         await it.edit("bad one\n" + "good\n" * 400, before="")
         it.ground.client = replace(it.ground.client, id="another", conversation="8")
@@ -112,9 +112,9 @@ async def test_what_is_written_while_there_is_no_daemon_is_of_a_turn_that_goes_o
     record = ConversationRecord(client)
     record.state.wrote(AbsPath(str(tmp_path / "a.x")), "good\n")
     record.state.changed.add(AbsPath(str(tmp_path / "a.x")))
-    kept.KeptConversations(store, clock.wall).keep(record)
+    KeptConversations(store, clock.wall).keep(record)
     began, now = clock.now, clock.now + seconds
     again = ConversationRecord(client, looked_at=now)
-    kept.KeptConversations(store, lambda: now).restore(again)
+    KeptConversations(store, lambda: now).restore(again)
     assert again.state == record.state
     assert again.looked_at == (began if goes_on else now)

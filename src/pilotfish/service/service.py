@@ -49,9 +49,9 @@ from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.check_answer import CheckCount, CheckEvent, CheckRequest
 from pilotfish.service.conversations.conversations import Conversations
-from pilotfish.service.conversations.kept import KeptConversations
+from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.news import TOLD_TOGETHER
-from pilotfish.service.conversations.unwatched import UnwatchedChanges
+from pilotfish.service.conversations.record import KeptConversations
 from pilotfish.service.conversations.warm_start import WarmStart
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
@@ -146,11 +146,15 @@ class Service:
         self._composer = QuestionComposer(self._questions, self.check, self._previews)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
-        covers, texts, states = self.disk_changes.covers, self._texts, self.states
-        self._unwatched = unwatched = UnwatchedChanges(states, texts, system.clock, covers, self._noticed)
-        kept, used = KeptConversations(system.memory, system.clock.wall), self._warm_start.used
+        covers = self.disk_changes.covers
+        self._disk_writes = DiskWrites(self.states, self._texts, system.clock, covers, self._noticed)
         self.conversations = Conversations(
-            self._edit_feedback, states, texts, unwatched, kept, lambda client: self._in_step(self._visit(client)), used
+            self._edit_feedback,
+            self.states,
+            self._disk_writes,
+            KeptConversations(system.memory, system.clock.wall),
+            lambda client: self._in_step(self._visit(client)),
+            self._warm_start.used,
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
@@ -220,18 +224,19 @@ class Service:
         """
         edits: tuple[EditedFile, ...] = ()
 
-        async def work(started: float) -> Feedback:
+        async def work() -> Feedback:
             nonlocal edits
             if not touch.paths:
                 return Feedback("", State.UNAVAILABLE, 0, "no file was named")
             with self.pool.counters.timed(touch.kind):
-                visit = self._visit(client, until=started + seconds)
+                visit = self._visit(client, seconds=seconds)
                 with self.conversations.editing(touch, visit.workspace):
                     given = await self._runner.take(visit.workspace, touch.texts)
                     await self._in_step(visit)
-                    told = await self.conversations.touched(touch, visit, started, given)
-                    edits = told.edits
-                    return told.feedback
+                    if touch.kind == "read":
+                        return await self.conversations.read(touch, visit, given)
+                    feedback, edits = await self.conversations.edited(touch, visit, given)
+                    return feedback
 
         if touch.kind != "read":
             # From here on files may be broken by this edit: their state is no longer the one before it.
@@ -253,7 +258,7 @@ class Service:
             if not workspace.config.enabled:
                 return
             async with owned_tasks() as tasks:
-                tasks.start_soon(self._unwatched.remember, workspace, began)
+                tasks.start_soon(self._disk_writes.remember, workspace, began)
                 files = (await self._warm_start.files(workspace))[: max(0, self.pool.room_to_spare)]
                 with self._preparation.ahead(client):
                     await self.touched(Touch(files, "read"), client)
@@ -276,9 +281,8 @@ class Service:
     async def reached(self, moment: Moment, client: ClientSession, *, seconds: float = math.inf) -> Feedback:
         """What is to be told at a moment of a conversation; never raises a `Failure`. `seconds`: as after an edit."""
 
-        async def work(started: float) -> Feedback:
-            visit = self._visit(client, until=started + seconds)
-            return await self.conversations.reached(moment, await self._in_step(visit), started)
+        async def work() -> Feedback:
+            return await self.conversations.reached(moment, await self._in_step(self._visit(client, seconds=seconds)))
 
         with self._preparation.giving_way(interrupt=moment.waits, again=True), self.pool.serving(client.id):
             feedback = await _feedback_or_reason(work)
@@ -468,8 +472,9 @@ class Service:
         if recovery != Recovery():
             logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
 
-    def _visit(self, client: ClientSession, workspace: Workspace | None = None, until: float = math.inf) -> Visit:
-        return Visit(client, workspace or self.workspaces.of(client), until)
+    def _visit(self, client: ClientSession, workspace: Workspace | None = None, seconds: float = math.inf) -> Visit:
+        started = current_time()
+        return Visit(client, workspace or self.workspaces.of(client), started + seconds, started)
 
     async def _in_step(self, visit: Visit, seconds: float = CATCH_UP_SECONDS) -> Visit:
         """The servers of the workspace are in step with the disk then, as far as that takes no longer."""
@@ -479,10 +484,10 @@ class Service:
         return visit
 
 
-async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> Feedback:
+async def _feedback_or_reason(work: Callable[[], Awaitable[Feedback]]) -> Feedback:
     started = current_time()
     try:
-        return await work(started)
+        return await work()
     except Failure as failure:
         return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 

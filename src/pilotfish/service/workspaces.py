@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from pilotfish.config.load import Catalogue, ConfigRequest, Loaded, load, watched_files
 from pilotfish.config.places import Places
@@ -24,6 +24,7 @@ from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.servers.tree import Evidence, looked_at
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
+from pilotfish.system.clock import current_time
 from pilotfish.system.ownership import own_home
 from pilotfish.system.real_path import real_path
 
@@ -63,6 +64,8 @@ class Visit(Struct, frozen=True):
     workspace: Workspace
     until: float = inf
     """When somebody who waits must have an answer."""
+    started: float = field(default_factory=current_time)
+    """When it was asked for."""
 
 
 class _Known(Struct, frozen=True):

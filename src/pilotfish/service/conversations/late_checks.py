@@ -1,10 +1,9 @@
 """Checks that go on when the event that caused them has been answered. What they find is told with the next event."""
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -12,11 +11,11 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Failure
-from pilotfish.feedback.conversation import Conversation, Debt, Fate, Standing, untold
+from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
 from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.news import scope_of, without_told
-from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.conversations.record import Background, ConversationRecord
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import Patience
@@ -26,7 +25,8 @@ from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
 
-BACKGROUND = Patience(first=60.0, later=30.0)
+BACKGROUND_SECONDS = 60.0
+BACKGROUND = Patience(first=BACKGROUND_SECONDS, later=30.0)
 """For a check that nobody waits for: what any cold server needs."""
 
 
@@ -35,25 +35,19 @@ class LateChecks:
         """`in_step`: tells the servers what was noticed on disk, or they would be asked about texts of before."""
         self._edit_feedback = edit_feedback
         self._in_step = in_step
-        self._tasks: TaskGroup | None = None
+        self.tasks: TaskGroup | None = None
+        """For what nobody waits for."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Within the block, checks go on in the background."""
         async with owned_tasks() as tasks:
-            self._tasks = tasks
+            self.tasks = tasks
             try:
                 yield
             finally:
-                self._tasks = None
+                self.tasks = None
                 tasks.cancel_scope.cancel()
-
-    def run_soon(
-        self, work: Callable[[ConversationRecord], Coroutine[Any, Any, None]], record: ConversationRecord
-    ) -> None:
-        """Something short that nobody waits for."""
-        if self._tasks is not None:
-            self._tasks.start_soon(work, record)
 
     def listen(self, records: Iterable[ConversationRecord], visit: Visit) -> None:
         """What servers have published of files that nobody had asked about, since the last edits were answered."""
@@ -64,127 +58,106 @@ class LateChecks:
 
     def stop(self, record: ConversationRecord) -> None:
         if record.background is not None:
-            record.background.cancel()
-            self._end(record, record.background)
+            record.background.scope.cancel()
+            _end(record, record.background)
 
     async def wait(self, record: ConversationRecord, seconds: float) -> None:
         """Until all that is pending was judged in the background, or so long."""
         self.go_on(record)
         with anyio.move_on_after(seconds):
             while record.background is not None:
-                await record.ended.wait()
+                await record.background.ended.wait()
 
-    def go_on(self, record: ConversationRecord) -> None:
-        """Judge what is pending, without anyone waiting for it."""
-        if self.is_judging(record):
+    def go_on(self, record: ConversationRecord, shown: Sequence[AbsPath] = ()) -> None:
+        """Judge what is pending, without anyone waiting for it.
+
+        `shown`: files that are judged with a later event; until that comes, the servers look at them.
+        """
+        if self.is_judging(record) and not shown:
             return
         self.stop(record)
         pending = record.state.standing(Standing.PENDING)
-        if pending and self._tasks is not None:
-            scope = self._begin(record, pending)
-            self._tasks.start_soon(self._finish, record, scope, pending)
+        if (pending or shown) and self.tasks is not None:
+            record.background, record.left = Background(pending), ()
+            self.tasks.start_soon(self._judge, record, record.background, shown)
 
     @staticmethod
     def is_judging(record: ConversationRecord) -> bool:
         """Whether all that is pending is being judged."""
-        return record.background is not None and record.judging == record.state.standing(Standing.PENDING)
+        pending = record.state.standing(Standing.PENDING)
+        return record.background is not None and record.background.pending == pending
 
-    def unattended(self, record: ConversationRecord, *, anyhow: bool) -> dict[AbsPath, Debt]:
-        """What is pending and is not being judged; `anyhow`: what is, too."""
-        return {} if self.is_judging(record) and not anyhow else record.state.standing(Standing.PENDING)
-
-    def warm(self, record: ConversationRecord, visit: Visit, paths: Sequence[AbsPath]) -> None:
-        """Let the servers look at files that are judged with a later event, until that comes."""
-        self.stop(record)
-        if self._tasks is not None:
-            scope = self._begin(record, record.state.standing(Standing.PENDING))
-            self._tasks.start_soon(self._look, record, scope, visit, paths)
-
-    def _begin(self, record: ConversationRecord, pending: dict[AbsPath, Debt]) -> anyio.CancelScope:
-        record.background, record.ended, record.judging = anyio.CancelScope(), anyio.Event(), pending
-        record.left = ()
-        return record.background
-
-    def _end(self, record: ConversationRecord, scope: anyio.CancelScope) -> None:
-        if record.background is scope:
-            record.background = None
-            record.ended.set()
-
-    async def _look(
-        self, record: ConversationRecord, scope: anyio.CancelScope, visit: Visit, paths: Sequence[AbsPath]
-    ) -> None:
+    async def _judge(self, record: ConversationRecord, background: Background, shown: Sequence[AbsPath]) -> None:
+        judged, pending = None, background.pending
         try:
-            with scope:
-                await self._edit_feedback.look(visit, paths, BACKGROUND)
-        except Exception:
-            # As in `_finish`.
-            logger.exception("warming failed session=%s", record.client.id)
-        if record.background is scope:
-            self._end(record, scope)
-            self.go_on(record)
-
-    async def _finish(
-        self, record: ConversationRecord, scope: anyio.CancelScope, pending: Mapping[AbsPath, Debt]
-    ) -> None:
-        judged: Judged | None = None
-        try:
-            with scope:
+            with background.scope:
                 visit = await self._in_step(record.client)
-                touch = Touch(tuple(pending), "patch", only_new=True)
-                limits = scope_of(record.state, BACKGROUND, others_seconds=BACKGROUND.first or 0.0)
-                limits = replace(limits, hear=partial(_note_broken, record, pending))
-                found = await self._edit_feedback.judge(touch, visit, current_time(), limits)
-                judged = without_told(record.state, found)
+                if shown:
+                    await self._edit_feedback.look(visit, shown, BACKGROUND)
+                if pending:
+                    touch, hear = Touch(tuple(pending), "patch", only_new=True), partial(_note_broken, record, pending)
+                    scope = replace(
+                        scope_of(record.state), patience=BACKGROUND, others_seconds=BACKGROUND_SECONDS, hear=hear
+                    )
+                    visit = replace(visit, started=current_time())
+                    judged = without_told(record.state, await self._edit_feedback.judge(touch, visit, scope))
         except Failure as failure:
             logger.info("late check failed session=%s message=%s", record.client.id, failure.message)
         except Exception:
             # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
             logger.exception("late check failed session=%s", record.client.id)
-        if not scope.cancelled_caught:
-            self._found(record, judged, pending)
-        self._end(record, scope)
-        if not scope.cancelled_caught and record.on_late is not None:
+        if not background.scope.cancelled_caught:
+            _found(record, judged, pending)
+        _end(record, background)
+        if pending and not background.scope.cancelled_caught and record.on_late is not None:
             record.on_late()
 
-    def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
-        """What the background knows now, about files that no event has judged meanwhile."""
-        state, verdicts = record.state, {} if judged is None else {one.path: one for one in judged.edited}
-        for path, debt in pending.items():
-            if state.debts.get(path) != debt:
-                continue
-            verdict = verdicts.get(path)
-            # The next event tries again: whatever is in those files, nobody has heard of it.
-            others = BrokenFiles() if judged is None else judged.others
-            is_left = others.unchecked > len(others.unjudged) and (verdict is None or verdict.text != debt.unfinished)
-            owed = debt.unfinished if is_left else None
-            if judged is not None and path in judged.deleted:
-                state.settle(path, Fate.CLEAN)
-            elif verdict is not None and verdict.refused is not None:
-                state.settle(path, Fate.OVER)
-            elif verdict is not None and verdict.is_late:
-                # A stop looks once more, and says what it does not know.
-                continue
-            elif judged is None or verdict is None or not verdict.is_final:
-                state.settle(path, Fate.NO_VERDICT)
+
+def _end(record: ConversationRecord, background: Background) -> None:
+    if record.background is background:
+        record.background = None
+        background.ended.set()
+
+
+def _found(record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
+    """What the background knows now, about files that no event has judged meanwhile."""
+    state, verdicts = record.state, {} if judged is None else {one.path: one for one in judged.edited}
+    others = BrokenFiles() if judged is None else judged.others
+    for path, debt in pending.items():
+        if state.debts.get(path) != debt:
+            continue
+        verdict = verdicts.get(path)
+        # The next event tries again: whatever is in those files, nobody has heard of it.
+        is_left = others.unchecked > len(others.unjudged) and (verdict is None or verdict.text != debt.unfinished)
+        owed = debt.unfinished if is_left else None
+        if judged is not None and path in judged.deleted:
+            state.settle(path, Fate.CLEAN)
+        elif verdict is not None and verdict.refused is not None:
+            state.settle(path, Fate.OVER)
+        elif verdict is not None and verdict.is_late:
+            # A stop looks once more, and says what it does not know.
+            continue
+        elif judged is None or verdict is None or not verdict.is_final:
+            state.settle(path, Fate.NO_VERDICT)
+        else:
+            if owed is None:
+                state.finish(path, debt.unfinished)
+            now, change, before = verdict.checked, judged.changes[path], judged.before
+            if found := untold(now, change, debt.heard):
+                known, certain = CheckedText(now.text, found), isinstance(change, Delta)
+                state.found(path, known, call=debt.call, edited=True, certain=certain, unfinished=owed)
             else:
-                if owed is None:
-                    state.finish(path, debt.unfinished)
-                now, change = verdict.checked, judged.changes[path]
-                found = untold(now, change, debt.heard)
-                if found:
-                    certain = isinstance(change, Delta)
-                    known = CheckedText(now.text, found)
-                    state.found(path, known, call=debt.call, edited=True, certain=certain, unfinished=owed)
-                else:
-                    state.settle(path, Fate.CLEAN)
-                    before = judged.before
-                    state.judged(path, now, change, edited=True, before=before.get(path), causes=before)
-            if owed is not None and path not in state.debts:
-                state.owe_others(path, owed, call=debt.call)
-        state.heard.difference_update(() if judged is None else (one.path for one in judged.others.verdicts))
-        others = BrokenFiles() if judged is None else judged.others
-        _note_broken(record, pending, others)
-        _note_mended(state, others)
+                state.settle(path, Fate.CLEAN)
+                state.judged(path, now, change, edited=True, before=before.get(path), causes=before)
+        if owed is not None and path not in state.debts:
+            state.owe_others(path, owed, call=debt.call)
+    state.heard.difference_update(one.path for one in others.verdicts)
+    _note_broken(record, pending, others)
+    for verdict in others.verdicts:
+        # Of files with nothing to be told, what is left there may have gone.
+        change = others.changes.get(verdict.path)
+        if change is not None and verdict.path in state.introduced and verdict.path not in state.untold:
+            state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)
 
 
 def _note_broken(record: ConversationRecord, pending: Mapping[AbsPath, Debt], others: BrokenFiles) -> None:
@@ -199,11 +172,3 @@ def _note_broken(record: ConversationRecord, pending: Mapping[AbsPath, Debt], ot
         if news.introduced:
             state.mend(verdict.path, now.text, change, {path: debt.unfinished for path, debt in pending.items()})
             state.found(verdict.path, CheckedText(verdict.text, news.introduced), call=call, edited=False)
-
-
-def _note_mended(state: Conversation, others: BrokenFiles) -> None:
-    """Of files with nothing to be told, what is left there may have gone."""
-    for verdict in others.verdicts:
-        change = others.changes.get(verdict.path)
-        if change is not None and verdict.path in state.introduced and verdict.path not in state.untold:
-            state.judged(verdict.path, verdict.checked, change, edited=False, before=verdict.text)

@@ -25,27 +25,22 @@ from pilotfish.feedback.conversation_text import (
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta
 from pilotfish.feedback.select import Chosen
 from pilotfish.feedback.text import MAX_NAMED, FileRole, Form, named
-from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath, Diagnostic, Severity
-from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
+from pilotfish.service.diagnostics.edit_feedback import Judged, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 NOTHING_NEW = "there is nothing to tell"
 
 TOLD_TOGETHER = "it is judged together with other edits"
 
+CONFLICT = "git is in the middle of {}: errors are told again when that is finished."
+
 Verdicts = Mapping[AbsPath, FileVerdict]
-
-
-class ToldEdit(Struct, frozen=True):
-    """What was told after an edit, and what the edit changed, where the text before it is known."""
-
-    feedback: Feedback
-    edits: tuple[EditedFile, ...] = ()
 
 
 class News(Struct):
@@ -61,33 +56,16 @@ class News(Struct):
     """Files that the background has not come to: they may be broken."""
 
 
-def scope_of(
-    state: Conversation,
-    patience: Patience | None = None,
-    *,
-    others_seconds: float = OTHERS_SECONDS,
-    gone: Collection[AbsPath] = (),
-    until: float = 0.0,
-) -> Scope:
-    """How far a check goes that has to make up for what the conversation is owed."""
+def scope_of(state: Conversation) -> Scope:
+    """A check that has to make up for what the conversation is owed."""
     return Scope(
-        patience,
-        others_seconds=others_seconds,
-        until=until,
         carried=state.unjudged,
         unfinished=state.unfinished,
         settled=state.settled,
         untold=state.untold,
         told=state.introduced,
         heard=state.heard,
-        gone=gone,
     )
-
-
-def touch_of(paths: Iterable[AbsPath], written: Mapping[AbsPath, Written]) -> Touch:
-    """What was changed without an edit, with the texts before it."""
-    before = {str(path): one.before for path, one in written.items() if one.before is not None}
-    return Touch(tuple(paths), "patch", only_new=True, before=before or None)
 
 
 def without_told(state: Conversation, judged: Judged) -> Judged:
@@ -121,7 +99,9 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
         if judged.first.get(path):
             # One that came and went within the conversation leaves the others as they were.
             _note_others(state, judged, path, call, missing=missing)
-    _owe_settings(state, judged, call)
+    for path in judged.settings if missing else ():
+        # What a change of settings broke follows, whoever judges such files.
+        state.owe_others(path, judged.first.get(path), call=call)
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
             change = judged.others.changes[verdict.path]
@@ -164,28 +144,18 @@ def _note_others(
         state.finish(path, before)
 
 
-def _owe_settings(state: Conversation, judged: Judged, call: int) -> None:
-    """What a change of settings broke follows, whoever judges such files."""
-    for path in judged.settings if not judged.others.settled else ():
-        state.owe_others(path, judged.first.get(path), call=call)
-
-
 def command_groups(judged: Judged, form: Form, wanted: Iterable[Severity]) -> list[Group]:
-    severities = frozenset(wanted)
-
-    def files(verdicts: Iterable[FileVerdict], changes: Mapping[AbsPath, object], role: FileRole) -> Group:
+    severities, groups = frozenset(wanted), list[Group]()
+    edited = judged.edited, judged.changes, FileRole.EDITED
+    for verdicts, changes, role in (edited, (judged.others.verdicts, judged.others.changes, FileRole.OTHER)):
         shown = list[Chosen]()
         for verdict in verdicts:
             change = changes.get(verdict.path)
             if verdict.is_final and isinstance(change, Delta) and verdict.path not in judged.uncompared:
                 found = [one for one in change.introduced if one.severity in severities]
                 shown += [chosen(verdict.path, verdict.text, found)] if found else []
-        return Group(command_heading(form, others=role is FileRole.OTHER), tuple(shown), role)
-
-    return [
-        files(judged.edited, judged.changes, FileRole.EDITED),
-        files(judged.others.verdicts, judged.others.changes, FileRole.OTHER),
-    ]
+        groups.append(Group(command_heading(form, others=role is FileRole.OTHER), tuple(shown), role))
+    return groups
 
 
 def compared(changes: Mapping[AbsPath, Comparison]) -> list[AbsPath]:
@@ -247,11 +217,10 @@ def what_is_left(
 
     With it, whether there are errors in it, and not only files of which nobody knows.
     """
-    wanted = settings.severities
-    now = {path: one for path, one in (news.left or {}).items() if one.is_final}
+    wanted, looked_at = settings.severities, news.left or {}
+    now = {path: one for path, one in looked_at.items() if one.is_final}
     _note_written(state, news, now)
-    files = list[Chosen]()
-    late = state.untold
+    files, late = list[Chosen](), state.untold
     for path, verdict in now.items():
         if path in late:
             # Found in the background, and no event came that would have told it.
@@ -263,65 +232,17 @@ def what_is_left(
             # What is pending by now could not be judged in time, and is owed.
             state.settle(path, Fate.TOLD if found else Fate.OVER)
         files += [chosen(path, verdict.text, found)] if found else []
-    unsure = {path: one for path, one in (news.left or {}).items() if path not in now and one.answered}
+    unsure = {path: one for path, one in looked_at.items() if path not in now and one.answered}
     # A list that may not be whole shows what is there, and not what is mended.
     left = {path: found for path, one in unsure.items() if (found := state.remaining(path, one.checked, wanted))}
     files += [chosen(path, unsure[path].text, found) for path, found in left.items()]
     state.told += len(files)
-    refused = {path for path, one in (news.left or {}).items() if one.refused is not None}
+    refused = {path for path, one in looked_at.items() if one.refused is not None}
     notes = _unknown_lines(state, {*now, *left, *refused}, form, wanted)
     if settings.no_verdict == "say" and agent not in state.unsure:
-        notes += _unjudged_lines(state, form, now, {file.path for file in files})
-        notes += _unchecked_line(state, form, news.unchecked if news.written is None else news.written.others.left)
+        unchecked = news.unchecked if news.written is None else news.written.others.left
+        notes += _unjudged_lines(state, form, now, {file.path for file in files}, unchecked)
     return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
-
-
-def _unknown_lines(
-    state: Conversation, now: AbstractSet[AbsPath], form: Form, wanted: Collection[Severity]
-) -> list[str]:
-    """What was told of files of which nobody knows in time whether it is left."""
-    lines = list[str]()
-    for path in sorted(state.changed - now):
-        known = state.introduced.get(path)
-        errors = sum(one.severity in wanted for one in known.diagnostics) if known is not None else 0
-        if errors:
-            had = "1 error" if errors == 1 else f"{errors} errors"
-            lines.append(
-                f"{named(path, form.workspace)} had {had} from your changes and could not be checked again in time."
-            )
-    return lines
-
-
-def _unjudged_lines(state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath]) -> list[str]:
-    """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean.
-
-    `told`: those of which errors are told beside this.
-    """
-    lines = list[str]()
-    for path, debt in sorted(state.standing(Standing.PENDING).items()):
-        name = named(path, form.workspace)
-        if debt.edited and debt.before is None and debt.unfinished is not None:
-            continue
-        if debt.edited and path not in now:
-            lines.append(f"{name} was not checked: its servers have not answered in time.")
-        elif debt.edited and path not in told and now[path].diagnostics:
-            lines.append(f"{name} has errors, and there was no time to tell which of them are new.")
-    return lines
-
-
-def _unchecked_line(state: Conversation, form: Form, unchecked: Sequence[AbsPath]) -> list[str]:
-    """The edited files of which nobody knows yet what they broke elsewhere, and where that may be."""
-    causes = [
-        named(path, form.workspace) if os.path.lexists(path) else f"the removal of {named(path, form.workspace)}"
-        for path, debt in sorted(state.standing(Standing.PENDING).items())
-        if debt.edited and debt.before is None and debt.unfinished is not None
-    ]
-    if not causes:
-        return []
-    names = [named(path, form.workspace) for path in unchecked[:MAX_NAMED]]
-    names += [f"{len(unchecked) - MAX_NAMED} more"] if len(unchecked) > MAX_NAMED else []
-    left = f": {', '.join(names)}" if names else ""
-    return [f"Not all files that {' and '.join(causes)} may have broken could be checked in time{left}."]
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:
@@ -337,13 +258,53 @@ def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> 
             state.found(verdict.path, found, call=state.calls, edited=edited)
 
 
-def cut_off(workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:
-    """The feedback of an edit whose time was over before anything was known."""
-    names = ", ".join(named(path, workspace.root) for path in paths)
-    are = "is" if len(paths) == 1 else "are"
-    reason = f"{names} {are} not checked yet: the time is over. The result follows."
-    text = reason if workspace.config.feedback.no_verdict == "say" else ""
-    return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
+def _unknown_lines(
+    state: Conversation, now: AbstractSet[AbsPath], form: Form, wanted: Collection[Severity]
+) -> list[str]:
+    """What was told of files of which nobody knows in time whether it is left."""
+    lines = list[str]()
+    for path in sorted((state.changed - now) & state.introduced.keys()):
+        errors = sum(one.severity in wanted for one in state.introduced[path].diagnostics)
+        if errors:
+            had = "1 error" if errors == 1 else f"{errors} errors"
+            lines.append(
+                f"{named(path, form.workspace)} had {had} from your changes and could not be checked again in time."
+            )
+    return lines
+
+
+def _unjudged_lines(
+    state: Conversation, form: Form, now: Verdicts, told: Collection[AbsPath], unchecked: Sequence[AbsPath]
+) -> list[str]:
+    """The edited files without a verdict, whatever was said of them before: silence would mean that they are clean.
+
+    Then those of which nobody knows yet what they broke elsewhere, and where that may be.
+
+    `told`: files of which errors are told beside this.
+    """
+    lines, causes = list[str](), list[str]()
+    for path, debt in sorted(state.standing(Standing.PENDING).items()):
+        name = named(path, form.workspace)
+        if not debt.edited:
+            continue
+        if debt.before is None and debt.unfinished is not None:
+            causes.append(name if os.path.lexists(path) else f"the removal of {name}")
+        elif path not in now:
+            lines.append(f"{name} was not checked: its servers have not answered in time.")
+        elif path not in told and now[path].diagnostics:
+            lines.append(f"{name} has errors, and there was no time to tell which of them are new.")
+    if causes:
+        names = [named(path, form.workspace) for path in unchecked[:MAX_NAMED]]
+        names += [f"{len(unchecked) - MAX_NAMED} more"] if len(unchecked) > MAX_NAMED else []
+        left = f": {', '.join(names)}" if names else ""
+        lines.append(f"Not all files that {' and '.join(causes)} may have broken could be checked in time{left}.")
+    return lines
+
+
+def without_verdict(visit: Visit, reason: str, *, say: bool = False) -> Feedback:
+    """The feedback where nothing was judged that is told now. `say`: the model is told why, where it wants to be."""
+    text = reason if say and visit.workspace.config.feedback.no_verdict == "say" else ""
+    return Feedback(text, State.UNAVAILABLE, milliseconds_since(visit.started), reason)
 
 
 def patience_until(deadline: float, loading: float = 0.0) -> Patience:
@@ -353,15 +314,8 @@ def patience_until(deadline: float, loading: float = 0.0) -> Patience:
     return Patience(left, left, loading - now)
 
 
-def form_at(moment: Moment, workspace: Workspace) -> Form:
-    return workspace.form(plain=moment.plain, max_bytes=bytes_left(moment.max_bytes, workspace, ""))
-
-
-def bytes_left(most: int | None, workspace: Workspace, text: str) -> int | None:
-    """Bytes that are left for more."""
-    known = [size for size in (most, workspace.config.feedback.max_bytes) if size is not None]
-    return max(0, min(known) - len(text.encode()) - 2) if known else None
-
-
-def conflict_line(unfinished: str | None) -> str:
-    return f"git is in the middle of {unfinished}: errors are told again when that is finished."
+def form_at(event: Touch | Moment, workspace: Workspace, told: str = "") -> Form:
+    """How something is written beside what was told for the same event."""
+    known = [size for size in (event.max_bytes, workspace.config.feedback.max_bytes) if size is not None]
+    left = max(0, min(known) - len(told.encode()) - 2) if known else None
+    return workspace.form(plain=event.plain, max_bytes=left)

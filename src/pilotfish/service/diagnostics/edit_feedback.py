@@ -137,7 +137,7 @@ class EditFeedback:
         self._notices = Notices()
         self.settings = ChangedSettings(runner, states)
 
-    async def judge(self, touch: Touch, visit: Visit, started: float, scope: Scope | None = None) -> Judged:
+    async def judge(self, touch: Touch, visit: Visit, scope: Scope | None = None) -> Judged:
         """Check the files of a touch and compare them with what they were before it; nothing is told by this alone.
 
         Raises `Unavailable` after `"lsp": false`.
@@ -167,7 +167,7 @@ class EditFeedback:
         first = {**edit.before, **earlier, **scope.unfinished}
         others = BrokenFiles()
         if scope.others and touch.kind in limits.other_files_after:
-            others = await self._others(visit, edit, first, started, scope)
+            others = await self._others(visit, edit, first, scope)
             first |= edit.settings
         signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
         return Judged(
@@ -186,21 +186,16 @@ class EditFeedback:
         )
 
     async def _others(
-        self,
-        visit: Visit,
-        edit: _Edit,
-        first: Mapping[AbsPath, str | None],
-        started: float,
-        scope: Scope,
+        self, visit: Visit, edit: _Edit, first: Mapping[AbsPath, str | None], scope: Scope
     ) -> BrokenFiles:
         """What the edit broke in other files, and what the edits since the texts in `first` broke together."""
-        deadline = max(started + visit.workspace.wait_seconds, current_time() + scope.others_seconds)
+        deadline = max(visit.started + visit.workspace.wait_seconds, current_time() + scope.others_seconds)
         deadline = min(deadline, scope.until or deadline)
         texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
         heard, until = KnownFindings(scope.untold, scope.told, scope.hear), scope.until
-        waits_since, run, found = started if until else None, self._project.run, BrokenFiles()
+        waits_since, run, found = visit.started if until else None, self._project.run, BrokenFiles()
         if edits:
             found = await run(visit, edits, deadline, heard, since, until, waits_since, scope.heard)
         if edit.settings:
@@ -318,12 +313,7 @@ class EditFeedback:
         return self._states.before(replace(verdict, path=path), {**edit.before, path: text})
 
     def tell(
-        self,
-        judged: Judged,
-        touch: Touch,
-        visit: Visit,
-        started: float,
-        brought: Mapping[AbsPath, CheckedText] | None = None,
+        self, judged: Judged, touch: Touch, visit: Visit, brought: Mapping[AbsPath, CheckedText] | None = None
     ) -> Feedback:
         """The text for the model. What was found is known from now on.
 
@@ -331,7 +321,7 @@ class EditFeedback:
         """
         workspace = visit.workspace
         if touch.kind == "read":
-            return _feedback("", judged, judged.changes, started)
+            return _feedback("", judged, judged.changes, visit.started)
         notes = self.notes(judged, visit)
         changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
         only_new, known = judged.limits.only_new, brought or {}
@@ -354,7 +344,7 @@ class EditFeedback:
             *_older_line(workspace, judged),
             *_uncompared(workspace, judged),
         ]
-        return _feedback(text, judged, changes, started, untold)
+        return _feedback(text, judged, changes, visit.started, untold)
 
     def notes(self, judged: Judged, visit: Visit) -> list[str]:
         """What could not be judged, one line each."""

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,7 +19,6 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import (
     Answer,
-    Diagnostic,
     DiagnosticsAnswer,
     Effort,
     Feedback,
@@ -163,7 +163,10 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
-        await self._recover()
+        # Finish or undo the writes of a process that was killed.
+        recovery = await anyio.to_thread.run_sync(recover, self._journals)
+        if recovery != Recovery():
+            logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
         self.servers.begin()
         async with (
             self.disk_changes.running(),
@@ -298,14 +301,6 @@ class Service:
                 read = [admit(path, visit.workspace.boundary).path for path in touch.paths]
                 self._preparation.add([Prepared(visit, path, is_read=True) for path in read])
 
-    def _compare(self, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
-        """What changed in each file since it was last checked."""
-        found = dict[AbsPath, Comparison]()
-        for verdict in verdicts:
-            if verdict.refused is None:
-                found[verdict.path] = delta(self.states.previous(verdict), verdict.checked)
-        return found
-
     async def ask(
         self,
         question: Question,
@@ -323,8 +318,7 @@ class Service:
                 visit = await self._in_step(self._visit(client, workspace), QUESTION_SECONDS)
                 answer: Answer[Any] = await self._answer(await with_existing_file(question, client), visit, done)
         except Failure as failure:
-            effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
-            answer = answer_from(question.operation, None, effort)
+            answer = _failed(question.operation, failure, started)
         finally:
             self.pool.counters.add_operation(question.operation, current_time() - started)
         self.recent_feedback.add_question(AnsweredQuestion(self._clock.wall(), client, question, answer.meta))
@@ -377,27 +371,16 @@ class Service:
         """
         if texts and not written:
             return await self.preview(client, paths, texts, patience=patience, workspace=workspace)
-        started = current_time()
-        try:
-            with self.pool.counters.timed("check"):
-                visit = self._visit(client, workspace)
-                given = await self._runner.take(visit.workspace, texts)
-                await self._in_step(visit)
-                patience = patience or certain(visit.workspace)
-                if texts:
-                    verdicts = await self._runner.run(visit, paths, given=given, patience=patience)
-                else:
-                    verdicts = await self._picture.check(visit, paths, patience)
-        except Failure as failure:
-            return _failed_check(failure, started)
-        return self._verdict(visit.workspace, verdicts, started)
 
-    def _verdict(self, workspace: Workspace, verdicts: Sequence[FileVerdict], started: float) -> DiagnosticsAnswer:
-        changes = self._compare(verdicts)
-        data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
-        effort = effort_of(verdicts, (), started)
-        notes = (*workspace.config_notes(*changes), *map(str, explanations(workspace, verdicts)))
-        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), notes)
+        async def work(visit: Visit) -> DiagnosticsAnswer:
+            given = await self._runner.take(visit.workspace, texts)
+            await self._in_step(visit)
+            waits = patience or certain(visit.workspace)
+            if texts:
+                return self._verdict(visit, *await self._runner.run(visit, paths, given=given, patience=waits))
+            return self._verdict(visit, *await self._picture.check(visit, paths, waits))
+
+        return await self._checked("check", client, workspace, work)
 
     async def check_files(
         self,
@@ -412,18 +395,12 @@ class Service:
 
         After `seconds` it is what is known by then.
         """
-        started = current_time()
-        try:
-            with self.pool.counters.timed("check"):
-                visit = await self._in_step(self._visit(client, workspace))
 
-                def answer_of(verdict: FileVerdict) -> DiagnosticsAnswer:
-                    return self._verdict(visit.workspace, [verdict], started)
+        async def work(visit: Visit) -> DiagnosticsAnswer:
+            await self._in_step(visit)
+            return await self._whole_project.check(visit, request, seconds, heard, partial(self._verdict, visit))
 
-                patience = certain(visit.workspace)
-                return await self._whole_project.check(visit, request, patience, seconds, heard, answer_of)
-        except Failure as failure:
-            return _failed_check(failure, started)
+        return await self._checked("check", client, workspace, work)
 
     async def check_project(
         self,
@@ -449,28 +426,39 @@ class Service:
         workspace: Workspace | None = None,
     ) -> DiagnosticsAnswer:
         """The verdict on files if some had other texts, and on the files that this would break."""
+
+        async def work(visit: Visit) -> DiagnosticsAnswer:
+            await self._in_step(visit)
+            previewed = await self._previews.run(visit, paths, texts, patience or certain(visit.workspace))
+            effort = effort_of(previewed.asked, previewed.related, visit.started)
+            if previewed.unchecked:
+                why = f"{previewed.unchecked} possibly affected files were not checked"
+                effort = replace(effort, caveats=(*effort.caveats, why))
+            return _diagnosed(visit.workspace, previewed.changes, effort)
+
+        return await self._checked("preview", client, workspace, work)
+
+    async def _checked(
+        self,
+        kind: str,
+        client: ClientSession,
+        workspace: Workspace | None,
+        work: Callable[[Visit], Awaitable[DiagnosticsAnswer]],
+    ) -> DiagnosticsAnswer:
+        """What the work finds; why nothing could be checked is an answer, too."""
         started = current_time()
         try:
-            with self.pool.counters.timed("preview"):
-                visit = await self._in_step(self._visit(client, workspace))
-                workspace = visit.workspace
-                previewed = await self._previews.run(visit, paths, texts, patience or certain(workspace))
+            with self.pool.counters.timed(kind):
+                return await work(self._visit(client, workspace))
         except Failure as failure:
-            return _failed_check(failure, started)
-        data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
-        effort = effort_of(previewed.asked, previewed.related, started)
-        if previewed.unchecked:
-            why = f"{previewed.unchecked} possibly affected files were not checked"
-            effort = replace(effort, caveats=(*effort.caveats, why))
-        return with_warnings(
-            answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*previewed.changes)
-        )
+            return _failed(Operation.DIAGNOSTICS, failure, started)
 
-    async def _recover(self) -> None:
-        """Finish or undo the writes of a process that was killed."""
-        recovery = await anyio.to_thread.run_sync(recover, self._journals)
-        if recovery != Recovery():
-            logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
+    def _verdict(self, visit: Visit, *verdicts: FileVerdict) -> DiagnosticsAnswer:
+        """What the verdicts say, and what of it was introduced in each file since it was last checked."""
+        there = [one for one in verdicts if one.refused is None]
+        changes = {one.path: delta(self.states.previous(one), one.checked) for one in there}
+        notes = map(str, explanations(visit.workspace, verdicts))
+        return with_warnings(_diagnosed(visit.workspace, changes, effort_of(verdicts, (), visit.started)), tuple(notes))
 
     def _visit(self, client: ClientSession, workspace: Workspace | None = None, seconds: float = math.inf) -> Visit:
         started = current_time()
@@ -492,10 +480,13 @@ async def _feedback_or_reason(work: Callable[[], Awaitable[Feedback]]) -> Feedba
         return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 
 
-def _failed_check(failure: Failure, started: float) -> DiagnosticsAnswer:
-    effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
-    return answer_from(Operation.DIAGNOSTICS, None, effort)
+def _failed(operation: Operation, failure: Failure, started: float) -> Answer[Any]:
+    return answer_from(operation, None, Effort(milliseconds_since(started), errors=(error_of(failure),)))
 
 
-def _listed(change: Comparison) -> tuple[Diagnostic, ...]:
-    return tuple(diagnostic_of(found.diagnostic, introduced=found.introduced) for found in findings(change))
+def _diagnosed(workspace: Workspace, changes: Mapping[AbsPath, Comparison], effort: Effort) -> DiagnosticsAnswer:
+    data = {
+        named(path, workspace.root): tuple(diagnostic_of(one.diagnostic, introduced=one.introduced) for one in found)
+        for path, found in ((path, findings(change)) for path, change in changes.items())
+    }
+    return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*changes))

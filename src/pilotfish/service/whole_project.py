@@ -68,7 +68,6 @@ class WholeProject:
         self,
         visit: Visit,
         request: CheckRequest,
-        patience: Patience,
         seconds: float,
         heard: Callable[[CheckEvent], None],
         answer_of: Callable[[FileVerdict], DiagnosticsAnswer],
@@ -78,7 +77,8 @@ class WholeProject:
         Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system or a folder outside.
         """
         visit.workspace.require_enabled()
-        started, answers, chosen = current_time(), dict[str, DiagnosticsAnswer](), FilesToCheck()
+        answers, chosen, patience = dict[str, DiagnosticsAnswer](), FilesToCheck(), certain(visit.workspace)
+        started = current_time()
 
         def done(path: str, verdict: FileVerdict) -> None:
             answers[path] = answer_of(verdict)

@@ -58,7 +58,10 @@ def read_user_file(path: AbsPath, max_bytes: int = MAX_BYTES) -> UserFile | None
         raise UnreadableFile(_reason(error)) from None
     try:
         status = os.fstat(descriptor)
-        return UserFile(_read_all(descriptor, status, max_bytes), _tampering(status))
+        tampering = f"it belongs to another user (uid {status.st_uid})" if is_foreign(status) else None
+        if tampering is None and calls.mode_of(status) & stat.S_IWOTH:
+            tampering = "every user may write it"
+        return UserFile(_read_all(descriptor, status, max_bytes), tampering)
     finally:
         os.close(descriptor)
 
@@ -157,27 +160,16 @@ def content_hash(workspace: str, path: str) -> str | None:
     except OSError as error:
         return f"unreadable: {_reason(error)}"
     try:
-        return _hash_file(descriptor, os.fstat(descriptor))
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > MAX_PROGRAM_BYTES:
+            # Nobody who writes the file can set the time of the last change of its status.
+            return f"size: {status.st_size}, inode: {status.st_ino}, changed: {status.st_ctime_ns}"
+        with open(descriptor, "rb", closefd=False) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     finally:
         os.close(descriptor)
-
-
-def _hash_file(descriptor: int, status: os.stat_result) -> str | None:
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    if status.st_size > MAX_PROGRAM_BYTES:
-        # Nobody who writes the file can set the time of the last change of its status.
-        return f"size: {status.st_size}, inode: {status.st_ino}, changed: {status.st_ctime_ns}"
-    with open(descriptor, "rb", closefd=False) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _tampering(status: os.stat_result) -> str | None:
-    if is_foreign(status):
-        return f"it belongs to another user (uid {status.st_uid})"
-    if calls.mode_of(status) & stat.S_IWOTH:
-        return "every user may write it"
-    return None
 
 
 def _reason(error: OSError) -> str:

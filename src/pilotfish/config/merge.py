@@ -56,16 +56,6 @@ class Layer(Struct, frozen=True):
     value: Mapping[str, Json]
 
 
-class Leaf(Struct, frozen=True):
-    """A value that is not merged with another."""
-
-    value: Json
-    origin: ValueOrigin
-
-
-MergeTree = Leaf | dict[str, "MergeTree"]
-
-
 class Merged(Struct, frozen=True):
     """The result: plain JSON, and the origin of each of its leaves."""
 
@@ -75,71 +65,62 @@ class Merged(Struct, frozen=True):
 
 def merge(layers: Iterable[Layer]) -> Merged:
     """Lay each layer over those before it."""
-    tree: dict[str, MergeTree] = {}
+    value: dict[str, Json] = {}
+    origins: dict[KeyPath, ValueOrigin] = {}
     for layer in layers:
-        tree = _laid(tree, _grown_layer(layer), ())
-    value = {key: _plain(below) for key, below in tree.items()}
-    return Merged(value, dict(_origins(tree, ())))
+        feedback = layer.value.get("feedback")
+        preset = feedback.get("preset") if isinstance(feedback, dict) else None
+        if isinstance(preset, str):
+            by_preset = ValueOrigin(layer.origin.source, layer.origin.file, preset)
+            _lay(value, {"feedback": dict(PRESETS[preset])}, by_preset, (), origins)
+        _lay(value, layer.value, layer.origin, (), origins)
+    return Merged(value, {path: origins[path] for path in _leaves(value, ())})
 
 
 def overlaid(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
     """`above` laid over `below` by the same rules, for plain values whose origin does not matter."""
-    origin = ValueOrigin(ConfigSource.DEFAULT)
-    layers = (Layer(origin, {"_": dict(below)}), Layer(origin, {"_": dict(above)}))
-    merged = merge(layers).value["_"]
-    return merged if isinstance(merged, dict) else {}
+    value: dict[str, Json] = {}
+    for one in (below, above):
+        _lay(value, one, ValueOrigin(ConfigSource.DEFAULT), ("",), {})
+    return value
 
 
-def _grown_layer(layer: Layer) -> dict[str, MergeTree]:
-    tree = _grown_object(layer.value, layer.origin)
-    feedback = layer.value.get("feedback")
-    preset = feedback.get("preset") if isinstance(feedback, dict) else None
-    if isinstance(preset, str):
-        origin = ValueOrigin(layer.origin.source, layer.origin.file, preset)
-        expanded = {"feedback": _grown_object(PRESETS[preset], origin)}
-        return _laid({**expanded}, tree, ())
-    return tree
+def _lay(
+    below: dict[str, Json],
+    above: Mapping[str, Json],
+    origin: ValueOrigin,
+    path: KeyPath,
+    origins: dict[KeyPath, ValueOrigin],
+) -> None:
+    """Change `below`, whose values have their origins in `origins`; those of a replaced object are left over there."""
+    for key, item in above.items():
+        here, old = (*path, key), below.get(key)
+        if not isinstance(old, dict) and here in origins and _stays(old, here, origins[here]):
+            continue
+        if isinstance(item, dict):
+            inner = below[key] = old if isinstance(old, dict) else {}
+            _lay(inner, item, origin, here, origins)
+        else:
+            below[key] = item
+            origins[here] = origin
 
 
-def _grown_object(value: Mapping[str, Json], origin: ValueOrigin) -> dict[str, MergeTree]:
-    return {
-        key: _grown_object(item, origin) if isinstance(item, dict) else Leaf(item, origin)
-        for key, item in value.items()
-    }
-
-
-def _laid(below: dict[str, MergeTree], above: dict[str, MergeTree], path: KeyPath) -> dict[str, MergeTree]:
-    merged = dict(below)
-    for key, tree in above.items():
-        here = (*path, key)
-        old = merged.get(key)
-        if isinstance(old, dict) and isinstance(tree, dict):
-            merged[key] = _laid(old, tree, here)
-        elif not (isinstance(old, Leaf) and _stays(old, here)):
-            merged[key] = tree
-    return merged
-
-
-def _stays(leaf: Leaf, path: KeyPath) -> bool:
+def _stays(value: Json, path: KeyPath, origin: ValueOrigin) -> bool:
     match path:
         case ("lsp",):
-            return leaf.value is False
+            return value is False
         case ("lsp", _, "disabled"):
-            return leaf.value is True and leaf.origin.source is not ConfigSource.CATALOGUE
+            return value is True and origin.source is not ConfigSource.CATALOGUE
         case _:
             return False
 
 
-def _plain(tree: MergeTree) -> Json:
-    return tree.value if isinstance(tree, Leaf) else {key: _plain(below) for key, below in tree.items()}
-
-
-def _origins(tree: MergeTree, path: KeyPath) -> Iterable[tuple[KeyPath, ValueOrigin]]:
-    if isinstance(tree, Leaf):
-        yield path, tree.origin
-        return
-    for key, below in tree.items():
-        yield from _origins(below, (*path, key))
+def _leaves(value: Mapping[str, Json], path: KeyPath) -> Iterable[KeyPath]:
+    for key, item in value.items():
+        if isinstance(item, dict):
+            yield from _leaves(item, (*path, key))
+        else:
+            yield (*path, key)
 
 
 T = TypeVar("T")

@@ -92,16 +92,15 @@ def read_pin(folder: AbsPath, root: AbsPath) -> Pin | None:
 
 def read_pins(folder: AbsPath) -> tuple[Pin | BadPin, ...]:
     """Every record by path, those that do not count last."""
-    names = sorted(name for name in _list_folder(folder) if name.endswith(".json"))
     found: list[Pin] = []
     bad: list[BadPin] = []
-    for name in names:
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    for name in sorted(name for name in names if name.endswith(".json")):
         try:
             pin = _read(folder, AbsPath(os.path.join(folder, name)))
+            found += [pin] if pin else []
         except BadPin as error:
             bad.append(error)
-        else:
-            found += [pin] if pin else []
     found.sort(key=lambda pin: pin.path)
     return (*found, *bad)
 
@@ -139,10 +138,6 @@ def _read(folder: AbsPath, path: AbsPath) -> Pin | None:
             data = stream.read()
     finally:
         os.close(descriptor)
-    return _decoded(data, path)
-
-
-def _decoded(data: bytes, path: AbsPath) -> Pin:
     try:
         # The standard decoder, because a path that is not UTF-8 is kept with lone surrogates.
         value = msgspec.convert(json.loads(data), type=dict[str, Any])
@@ -165,13 +160,6 @@ def _check_private(status: os.stat_result, path: str, of_type: Any) -> None:
         raise BadPin(f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):o})")
 
 
-def _list_folder(folder: AbsPath) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
-
-
 def _sync_folder(folder: AbsPath) -> None:
     descriptor = os.open(folder, os.O_RDONLY | calls.O_DIRECTORY)
     try:
@@ -186,18 +174,11 @@ DIGEST = b"pilotfish trust 2"
 """The prefix of every digest, so that a later way of computing it never gives the same one."""
 
 
-class Approval(Struct, frozen=True):
-    """What a person approved: the servers' entries, and the files of the workspace that they name."""
-
-    entries: Mapping[str, Json]
-    files: Mapping[str, str]
-
-
 class Trusted(Struct, frozen=True):
     """Programs that the workspace names may run: all of them, or what was approved."""
 
     why: str
-    approval: Approval | None = None
+    approval: Pin | None = None
     is_adopted: bool = False
     """Given in a host: it counts for programs of the project, and not for what the project's file says to run."""
 
@@ -223,7 +204,7 @@ Trust = Trusted | Untrusted | Stale
 def approved_files(trust: Trust) -> tuple[str, ...]:
     """The files of the workspace that the verdict rests on, relative to it."""
     match trust:
-        case Trusted(approval=Approval(files=files)) | Stale(files=files):
+        case Trusted(approval=Pin(programs=files)) | Stale(files=files):
             return tuple(files)
         case _:
             return ()
@@ -256,9 +237,25 @@ def read_grant(
 ) -> TrustGrant:
     """Decide from the user's data alone. `security` is None when the user's file has errors that leave it open."""
     try:
-        return _read_grant(workspace, security, places, host)
+        reason = find_obstacle(workspace, security, places, host)
+        if security is None or reason is not None:
+            return Untrusted(reason or "")
+        if security.project_config_policy is ProjectConfigPolicy.ALWAYS:
+            return Trusted("security.projectConfigPolicy is always")
+        for entry in security.trusted_project_roots:
+            if covers(entry, workspace.path, places.home):
+                return Trusted(f"security.trustedProjectRoots has {entry}")
+        pin = read_pin(places.pins, workspace.path)
+        if pin is None:
+            said = read_host_trust(workspace.path, places) if security.host_trust else None
+            if said is None:
+                return Untrusted("you have not trusted this workspace")
+            return Trusted(said.why, is_adopted=True) if said.trusted else Untrusted(said.why)
+        if (pin.device, pin.inode, pin.incarnation) != (workspace.device, workspace.inode, workspace.incarnation()):
+            return Untrusted("the folder that was trusted has been replaced by another one of the same name")
     except Exception as error:  # noqa: BLE001 -- whatever goes wrong while deciding means untrusted (TRUST-4)
         return Untrusted(f"trust could not be decided: {error}")
+    return pin
 
 
 def find_obstacle(
@@ -284,14 +281,14 @@ def read_offer(workspace: WorkspaceFiles, file: str, project: Split) -> TrustOff
     return TrustOffer(file if entries else "", entries, files)
 
 
-def changed_files(approval: Approval, server: str, workspace: AbsPath, root: AbsPath) -> tuple[str, ...]:
+def changed_files(approval: Pin, server: str, workspace: AbsPath, root: AbsPath) -> tuple[str, ...]:
     """Which files that an approved server would run, or read, in `root` are not what was approved (T49).
 
     Looked at just before each start: an approval is of what was there, not of what is there by now.
     """
     entry = approval.entries.get(server)
     now = {**named_files(workspace, entry), **named_files(workspace, entry, root)}
-    before = {name: said for name, said in approval.files.items() if name in now}
+    before = {name: said for name, said in approval.programs.items() if name in now}
     return tuple(sorted(name for name, said in now.items() if before.get(name) != said))
 
 
@@ -300,9 +297,17 @@ def settle(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
     if not isinstance(grant, Pin):
         return grant
     try:
-        return _compare(grant, offer())
+        now = offer()
     except TooManyNames as error:
         return Untrusted(f"what it asks to run cannot be checked: {error}")
+    if grant.digest == now.digest == TrustOffer(grant.file, grant.entries, grant.programs).digest:
+        return Trusted("approved with pilotfish trust", grant)
+    differences = [f"file: {shown(grant.file)} → {shown(now.file)}"] if grant.file != now.file else []
+    for title, before, after in (("", grant.entries, now.entries), ("content of ", grant.programs, now.programs)):
+        for name in sorted({*before, *after}):
+            differences += _difference(title + name, before.get(name), after.get(name))
+    why, files = "what it asks to run has changed since it was trusted", tuple({*grant.programs, *now.programs})
+    return Stale(why, tuple(differences) or ("the record is inconsistent",), files)
 
 
 def pin_of(workspace: WorkspaceFiles, offer: TrustOffer) -> Pin:
@@ -320,48 +325,6 @@ def pin_of(workspace: WorkspaceFiles, offer: TrustOffer) -> Pin:
         entries=offer.entries,
         programs=offer.programs,
     )
-
-
-def _read_grant(
-    workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
-) -> TrustGrant:
-    reason = find_obstacle(workspace, security, places, host)
-    if security is None or reason is not None:
-        return Untrusted(reason or "")
-    if security.project_config_policy is ProjectConfigPolicy.ALWAYS:
-        return Trusted("security.projectConfigPolicy is always")
-    for entry in security.trusted_project_roots:
-        if covers(entry, workspace.path, places.home):
-            return Trusted(f"security.trustedProjectRoots has {entry}")
-    pin = read_pin(places.pins, workspace.path)
-    if pin is None:
-        return _adopted(workspace, security, places)
-    if (pin.device, pin.inode, pin.incarnation) != (workspace.device, workspace.inode, workspace.incarnation()):
-        return Untrusted("the folder that was trusted has been replaced by another one of the same name")
-    return pin
-
-
-def _adopted(workspace: WorkspaceFiles, security: SecuritySettings, places: Places) -> TrustGrant:
-    said = read_host_trust(workspace.path, places) if security.host_trust else None
-    if said is None:
-        return Untrusted("you have not trusted this workspace")
-    return Trusted(said.why, is_adopted=True) if said.trusted else Untrusted(said.why)
-
-
-def _compare(pin: Pin, offer: TrustOffer) -> Trust:
-    if pin.digest == offer.digest == TrustOffer(pin.file, pin.entries, pin.programs).digest:
-        return Trusted("approved with pilotfish trust", Approval(pin.entries, pin.programs))
-    differences = tuple(_differences(pin, offer))
-    why, files = "what it asks to run has changed since it was trusted", tuple({*pin.programs, *offer.programs})
-    return Stale(why, differences or ("the record is inconsistent",), files)
-
-
-def _differences(pin: Pin, offer: TrustOffer) -> list[str]:
-    lines = [f"file: {shown(pin.file)} → {shown(offer.file)}"] if pin.file != offer.file else []
-    for title, before, after in (("", pin.entries, offer.entries), ("content of ", pin.programs, offer.programs)):
-        for name in sorted({*before, *after}):
-            lines += _difference(title + name, before.get(name), after.get(name))
-    return lines
 
 
 def _difference(name: str, before: Json, after: Json) -> list[str]:

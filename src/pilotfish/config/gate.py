@@ -12,7 +12,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -82,13 +82,10 @@ class Split(Struct, frozen=True):
 
     def entries(self) -> dict[str, Json]:
         """The servers' entries that run something, whole: this is what a person approves."""
-        servers = self.whole.get("lsp")
         running = {gated.server for gated in self.gated}
-        return (
-            {server: entry for server, entry in servers.items() if server in running}
-            if isinstance(servers, dict)
-            else {}
-        )
+        servers = self.whole.get("lsp")
+        entries = servers if isinstance(servers, dict) else {}
+        return {server: entry for server, entry in entries.items() if server in running}
 
 
 def split(value: Mapping[str, Json]) -> Split:
@@ -96,28 +93,23 @@ def split(value: Mapping[str, Json]) -> Split:
     servers = value.get("lsp")
     if not isinstance(servers, dict):
         return Split(dict(value), dict(value), (), ())
-    entries = {server: entry for server, entry in servers.items() if isinstance(entry, dict)}
-    refused = tuple(found for server, entry in entries.items() for found in _refused(server, entry))
-    whole = {server: _without(entry, _paths(refused, server)) for server, entry in entries.items()}
-    gated = tuple(found for server, entry in whole.items() for found in _gated(server, entry))
-    opened = {server: _without(entry, _paths(gated, server)) for server, entry in whole.items()}
-    return Split({**value, "lsp": {**opened}}, {**value, "lsp": {**whole}}, gated, refused)
-
-
-def _refused(server: str, entry: Mapping[str, Json]) -> Iterator[GatedValue]:
-    env = entry.get("env")
-    for name, value in env.items() if isinstance(env, dict) else ():
-        if NEVER_FROM_A_PROJECT.match(name):
-            yield GatedValue(server, ("env", name), value)
-
-
-def _gated(server: str, entry: Mapping[str, Json]) -> Iterator[GatedValue]:
-    for field in RUNNING_FIELDS:
-        if entry.get(field):
-            yield GatedValue(server, (field,), entry[field])
-    for field in FREE_FIELDS:
-        for path, value in _suspects(entry.get(field), (field,), suspect=False):
-            yield GatedValue(server, path, value)
+    opened: dict[str, Json] = {}
+    whole: dict[str, Json] = {}
+    gated: list[GatedValue] = []
+    refused: list[GatedValue] = []
+    for server, entry in servers.items():
+        if isinstance(entry, dict):
+            env = entry.get("env")
+            variables = env.items() if isinstance(env, dict) else ()
+            never = {("env", name): said for name, said in variables if NEVER_FROM_A_PROJECT.match(name)}
+            refused += [GatedValue(server, path, said) for path, said in never.items()]
+            whole[server] = kept = _without(entry, never)
+            running: dict[JsonPath, Json] = {(field,): kept[field] for field in RUNNING_FIELDS if kept.get(field)}
+            for field in FREE_FIELDS:
+                running |= dict(_suspects(kept.get(field), (field,), suspect=False))
+            gated += [GatedValue(server, path, said) for path, said in running.items()]
+            opened[server] = _without(kept, running)
+    return Split({**value, "lsp": opened}, {**value, "lsp": whole}, tuple(gated), tuple(refused))
 
 
 def _suspects(value: Json, path: JsonPath, *, suspect: bool) -> Iterator[tuple[JsonPath, Json]]:
@@ -143,11 +135,7 @@ def _is_harmless(value: Json) -> bool:
     return True
 
 
-def _paths(found: tuple[GatedValue, ...], server: str) -> set[JsonPath]:
-    return {gated.path for gated in found if gated.server == server}
-
-
-def _without(entry: dict[str, Json], doomed: set[JsonPath], path: JsonPath = ()) -> dict[str, Json]:
+def _without(entry: dict[str, Json], doomed: Container[JsonPath], path: JsonPath = ()) -> dict[str, Json]:
     """A copy without the doomed values, and without the objects that held nothing else."""
     kept: dict[str, Json] = {}
     for key, item in entry.items():

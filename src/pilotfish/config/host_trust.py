@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -49,15 +49,13 @@ class Territory(Struct, frozen=True):
     """Whether it is a worktree of another repository, or pretends to be one."""
 
 
-class HostFiles(Struct, frozen=True):
-    """The user's files of one host that decide."""
+class FolderRule(Struct, frozen=True):
+    """What a host was told about a folder."""
 
-    record: bytes
-    settings: bytes | None = None
-
-
-Judge = Callable[[HostFiles, Territory], bool | None]
-"""Whether the host trusts a workspace; None where its file says nothing."""
+    text: str
+    folder: str
+    """What it is about: the folder that the text names, or the one above that."""
+    trusted: bool
 
 
 class TrustRecord(Struct, frozen=True):
@@ -67,13 +65,14 @@ class TrustRecord(Struct, frozen=True):
     title: str
     file: str
     """Below the home folder."""
-    judge: Judge
+    rules: Callable[[bytes, bytes | None], Iterable[FolderRule]]
+    """What it says, read from the file and from its `settings`."""
+    judge: Callable[[Sequence[FolderRule], Territory], bool | None]
+    """Whether the host trusts a workspace; None where its file says nothing."""
     settings: str = ""
     """A file that says whether the record counts."""
     wired: tuple[str, ...] = ()
     """Which files `setup` changes, below the home folder or that of the project; none where only refusals count."""
-    listed: Callable[[HostFiles], Iterator[str]] = lambda _files: iter(())
-    """The folders that it trusts."""
 
     def path(self, places: Places) -> AbsPath:
         return AbsPath(os.path.join(places.home, self.file))
@@ -114,23 +113,26 @@ def read_host_trust(folder: AbsPath, places: Places) -> HostTrust | None:
     if not granting:
         return None
     territory = territory_of(folder)
+    is_home = bool({territory.folder, territory.repository} & {places.home, own_home(), top_folder(territory.folder)})
     found: HostTrust | None = None
     for record in RECORDS:
-        said, own = _judged(record, places, territory)
+        rules, own = _read(record, places)
+        said, path = record.judge(rules, territory), record.path(places)
         if said is False:
-            return HostTrust(record.title, record.path(places), trusted=False)
-        if said and own and found is None and record in granting:
-            found = HostTrust(record.title, record.path(places), trusted=True)
+            return HostTrust(record.title, path, trusted=False)
+        counts = own and not is_home and not is_inside(real_path(path), territory.repository)
+        if said and counts and found is None and record in granting:
+            found = HostTrust(record.title, path, trusted=True)
     return found
 
 
 def host_trusted_folders(places: Places) -> Iterator[tuple[str, HostTrust]]:
     """Every folder that a wired host trusts, with that host."""
     for record in RECORDS:
-        files = _read(record, places) if record.is_wired(places) else None
-        if files is not None:
-            for folder in record.listed(files[0]):
-                yield folder, HostTrust(record.title, record.path(places), trusted=True)
+        rules, _ = _read(record, places) if record.is_wired(places) else ((), False)
+        for rule in rules:
+            if rule.trusted:
+                yield rule.folder, HostTrust(record.title, record.path(places), trusted=True)
 
 
 def deciding_files(places: Places) -> tuple[AbsPath, ...]:
@@ -169,26 +171,16 @@ def is_host_trusted(repository: AbsPath, places: Places) -> bool:
     return said is not None and said.trusted
 
 
-def _judged(record: TrustRecord, places: Places, territory: Territory) -> tuple[bool | None, bool]:
+def _read(record: TrustRecord, places: Places) -> tuple[tuple[FolderRule, ...], bool]:
     """What a host says, and whether only the user can have written that."""
-    read = _read(record, places)
-    if read is None:
-        return None, False
-    files, own = read
-    is_home = bool({territory.folder, territory.repository} & {places.home, own_home(), top_folder(territory.folder)})
-    elsewhere = not is_inside(real_path(record.path(places)), territory.repository)
-    return record.judge(files, territory), own and elsewhere and not is_home
-
-
-def _read(record: TrustRecord, places: Places) -> tuple[HostFiles, bool] | None:
     path = record.path(places)
     file = read_user_file(path, MAX_BYTES)
     if file is None:
-        return None
+        return (), False
     settings_path = AbsPath(os.path.join(places.home, record.settings))
     settings = read_user_file(settings_path, MAX_BYTES) if record.settings else None
     own = _is_own(path, file) and (settings is None or _is_own(settings_path, settings))
-    return HostFiles(file.data, settings.data if settings is not None else None), own
+    return tuple(record.rules(file.data, settings.data if settings is not None else None)), own
 
 
 def _is_own(path: AbsPath, file: UserFile) -> bool:
@@ -197,20 +189,48 @@ def _is_own(path: AbsPath, file: UserFile) -> bool:
     return file.tampering is None and not shared and is_own_folder(os.path.dirname(real))
 
 
-# --- Claude Code ----------------------------------------------------------------------------------------------------
+# --- What hosts write down --------------------------------------------------------------------------------------------
+
+TRUSTING = ("TRUST_FOLDER", "TRUST_PARENT")
 
 
-def _claude_code(files: HostFiles, territory: Territory) -> bool | None:
+def _of_claude_code(record: bytes, _settings: bytes | None) -> Iterator[FolderRule]:
+    for path, said in fields(member(msgspec.json.decode(record), "projects")).items():
+        if member(said, "hasTrustDialogAccepted") is True:
+            yield FolderRule(path, path, trusted=True)
+
+
+def _of_gemini(record: bytes, settings: bytes | None) -> Iterator[FolderRule]:
+    """Qwen Code writes the same. Where folders are not asked about, nothing that was said of them counts."""
+    if member(parse(settings).value if settings else {}, "security", "folderTrust", "enabled") is False:
+        return
+    for path, level in fields(parse(record).value).items():
+        real = real_path(path)
+        if os.path.isabs(path) and level in (*TRUSTING, "DO_NOT_TRUST"):
+            yield FolderRule(path, os.path.dirname(real) if level == "TRUST_PARENT" else real, level in TRUSTING)
+
+
+def _of_pi(record: bytes, _settings: bytes | None) -> Iterator[FolderRule]:
+    for path, trusted in fields(msgspec.json.decode(record)).items():
+        if isinstance(trusted, bool):
+            yield FolderRule(path, path, trusted)
+
+
+def _of_codex(record: bytes, _settings: bytes | None) -> Iterator[FolderRule]:
+    for path, said in fields(tomllib.loads(record.decode()).get("projects")).items():
+        if member(said, "trust_level") == "untrusted":
+            yield from (FolderRule(path, folder, trusted=False) for folder in {path, real_path(path)})
+
+
+# --- What follows for a workspace -------------------------------------------------------------------------------------
+
+
+def _by_repository(rules: Sequence[FolderRule], territory: Territory) -> bool | None:
     """By the main folder of a repository, or by the folder itself where there is none."""
-    accepted = set(_claude_code_folders(files))
+    accepted = {rule.folder for rule in rules}
     if territory.is_linked:
         return any(_lists_worktree(folder, territory.repository) for folder in accepted) or None
     return territory.repository in accepted or None
-
-
-def _claude_code_folders(files: HostFiles) -> Iterator[str]:
-    projects = fields(member(msgspec.json.decode(files.record), "projects"))
-    return (path for path, said in projects.items() if member(said, "hasTrustDialogAccepted") is True)
 
 
 def _lists_worktree(main: str, worktree: AbsPath) -> bool:
@@ -220,77 +240,31 @@ def _lists_worktree(main: str, worktree: AbsPath) -> bool:
         names = sorted(os.listdir(places))[:MAX_WORKTREES]
     except OSError:
         return False
-    return any(_points_to(os.path.join(places, name, "gitdir"), worktree) for name in names)
+    files = (os.path.join(places, name, "gitdir") for name in names)
+    pointers = (os.fsdecode(read_regular(file, MAX_GITDIR_BYTES) or b"").strip() for file in files)
+    return any(os.path.isabs(said) and real_path(os.path.dirname(said)) == worktree for said in pointers)
 
 
-def _points_to(file: str, worktree: AbsPath) -> bool:
-    said = os.fsdecode(read_regular(file, MAX_GITDIR_BYTES) or b"").strip()
-    return os.path.isabs(said) and real_path(os.path.dirname(said)) == worktree
+def _around(rules: Sequence[FolderRule], territory: Territory) -> list[FolderRule]:
+    return [rule for rule in rules if is_inside(territory.folder, rule.folder)]
 
 
-# --- Gemini CLI and Qwen Code ---------------------------------------------------------------------------------------
-
-TRUSTING = ("TRUST_FOLDER", "TRUST_PARENT")
-
-
-class FolderRule(Struct, frozen=True):
-    text: str
-    folder: str
-    """What it is about, symlinks resolved."""
-    trusted: bool
-
-
-def _gemini(files: HostFiles, territory: Territory) -> bool | None:
+def _by_longest_rule(rules: Sequence[FolderRule], territory: Territory) -> bool | None:
     """Of the rules around a folder the longest one counts, as it is written."""
-    settings = parse(files.settings).value if files.settings else {}
-    if member(settings, "security", "folderTrust", "enabled") is False:
-        return None
-    return _ruled(max(_rules_around(files, territory), key=lambda rule: len(rule.text), default=None), territory)
-
-
-def _qwen(files: HostFiles, territory: Territory) -> bool | None:
-    """Of the rules around a folder the deepest one counts. Trust says nothing: by default everything has it."""
-    rule = max(_rules_around(files, territory), key=lambda rule: len(rule.folder), default=None)
-    return False if rule is not None and not rule.trusted else None
-
-
-def _rules(files: HostFiles) -> Iterator[FolderRule]:
-    for path, level in fields(parse(files.record).value).items():
-        real = real_path(path)
-        if os.path.isabs(path) and level in (*TRUSTING, "DO_NOT_TRUST"):
-            yield FolderRule(path, os.path.dirname(real) if level == "TRUST_PARENT" else real, level in TRUSTING)
-
-
-def _rules_around(files: HostFiles, territory: Territory) -> Iterator[FolderRule]:
-    return (rule for rule in _rules(files) if is_inside(territory.folder, rule.folder))
-
-
-def _ruled(rule: FolderRule | None, territory: Territory) -> bool | None:
+    rule = max(_around(rules, territory), key=lambda rule: len(rule.text), default=None)
     if rule is None or (rule.trusted and not is_inside(rule.folder, territory.repository)):
         return None
     return rule.trusted
 
 
-# --- Pi and Codex ---------------------------------------------------------------------------------------------------
+def _by_deepest_refusal(rules: Sequence[FolderRule], territory: Territory) -> bool | None:
+    """Of the rules around a folder the deepest one counts. Trust says nothing: by default everything has it."""
+    rule = max(_around(rules, territory), key=lambda rule: len(rule.folder), default=None)
+    return False if rule is not None and not rule.trusted else None
 
 
-def _pi(files: HostFiles, territory: Territory) -> bool | None:
-    """The nearest folder of which it says yes or no."""
-    said = fields(msgspec.json.decode(files.record))
-    around = [path for path, yes in said.items() if is_inside(territory.folder, path) and isinstance(yes, bool)]
-    nearest = max(around, key=len, default=None)
-    return _ruled(None if nearest is None else FolderRule(nearest, nearest, said[nearest] is True), territory)
-
-
-def _pi_folders(files: HostFiles) -> Iterator[str]:
-    return (path for path, trusted in fields(msgspec.json.decode(files.record)).items() if trusted is True)
-
-
-def _codex(files: HostFiles, territory: Territory) -> bool | None:
-    projects = fields(tomllib.loads(files.record.decode()).get("projects"))
-    refused = {path for path, said in projects.items() if member(said, "trust_level") == "untrusted"}
-    refused |= set(map(real_path, refused))
-    return False if refused & {territory.folder, territory.repository} else None
+def _by_own_refusal(rules: Sequence[FolderRule], territory: Territory) -> bool | None:
+    return False if {rule.folder for rule in rules} & {territory.folder, territory.repository} else None
 
 
 RECORDS = (
@@ -298,27 +272,27 @@ RECORDS = (
         "claude-code",
         "Claude Code",
         ".claude.json",
-        _claude_code,
+        _of_claude_code,
+        _by_repository,
         wired=(".claude/settings.json", ".claude/settings.local.json"),
-        listed=_claude_code_folders,
     ),
     TrustRecord(
         "gemini",
         "Gemini CLI",
         ".gemini/trustedFolders.json",
-        _gemini,
+        _of_gemini,
+        _by_longest_rule,
         settings=".gemini/settings.json",
         wired=(".gemini/settings.json",),
-        listed=lambda files: (rule.folder for rule in _rules(files) if rule.trusted),
     ),
     TrustRecord(
         "pi",
         "Pi",
         ".pi/agent/trust.json",
-        _pi,
+        _of_pi,
+        _by_longest_rule,
         wired=(".pi/agent/extensions/pilotfish.ts", ".pi/extensions/pilotfish.ts"),
-        listed=_pi_folders,
     ),
-    TrustRecord("qwen", "Qwen Code", ".qwen/trustedFolders.json", _qwen),
-    TrustRecord("codex", "Codex", ".codex/config.toml", _codex),
+    TrustRecord("qwen", "Qwen Code", ".qwen/trustedFolders.json", _of_gemini, _by_deepest_refusal),
+    TrustRecord("codex", "Codex", ".codex/config.toml", _of_codex, _by_own_refusal),
 )

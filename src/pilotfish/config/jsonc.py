@@ -126,10 +126,6 @@ def _blanked(text: str) -> str:
         # A comma that follows nothing (`[,]`) is not a trailing comma: the decoder must see it.
         before = "stray" if kind == "comma" and before not in {"string", "scalar", "close"} else kind
         comma = token.start()
-    return _overwritten(text, blanks)
-
-
-def _overwritten(text: str, blanks: list[tuple[int, int]]) -> str:
     pieces: list[str] = []
     end = 0
     for start, stop in sorted(blanks):

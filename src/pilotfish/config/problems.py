@@ -12,10 +12,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, inspect
+from msgspec.structs import replace
 
 from pilotfish.config.jsonc import JsonPath, LineColumn
 from pilotfish.config.schema import ConfigFile
@@ -98,7 +100,7 @@ def problems(value: Json, file: str) -> tuple[Problem, ...]:
     try:
         msgspec.convert(value, ConfigFile)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        found = tuple(_problem(fault, file) for fault in _faults(inspect.type_info(ConfigFile), value, ()))
+        found = tuple(replace(one, file=file) for one in _faults(inspect.type_info(ConfigFile), value, ()))
         # If the comparison below misses what msgspec found, the whole file counts for nothing.
         return found or (Problem(ProblemGrade.ERROR, file, (), f"not accepted: {error}"),)
     return ()
@@ -108,12 +110,8 @@ def without(value: Json, found: tuple[Problem, ...]) -> Json:
     """A copy of `value` without the values that have problems; a list with a bad item is removed as a whole."""
     if any(not problem.path for problem in found):
         return {}
-    doomed = {_up_to_list(problem.path) for problem in found}
+    doomed = {tuple(takewhile(lambda step: isinstance(step, str), problem.path)) for problem in found}
     return _pruned(value, (), doomed)
-
-
-def _up_to_list(path: JsonPath) -> JsonPath:
-    return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
 
 
 def _pruned(value: Json, path: JsonPath, doomed: set[JsonPath]) -> Json:
@@ -123,43 +121,38 @@ def _pruned(value: Json, path: JsonPath, doomed: set[JsonPath]) -> Json:
     return {key: _pruned(item, (*path, key), doomed) for key, item in kept.items()}
 
 
-# --- Value by value -----------------------------------------------------------------------------------------------
+def _fault(path: JsonPath, value: Json, accepted: str, message: str = "value not accepted") -> Problem:
+    return Problem(ProblemGrade.ERROR, "", path, message, shown(value), accepted)
 
 
-class _Fault(Struct, frozen=True):
-    path: JsonPath
-    value: Json
-    accepted: str
-    message: str = "value not accepted"
-    keys: tuple[str, ...] = ()
-    """The known keys, where the fault is an unknown one."""
-
-
-def _problem(fault: _Fault, file: str) -> Problem:
-    near = difflib.get_close_matches(str(fault.path[-1]), fault.keys, n=1) if fault.keys else []
-    nearest = near[0] if near else None
-    return Problem(ProblemGrade.ERROR, file, fault.path, fault.message, shown(fault.value), fault.accepted, nearest)
-
-
-def _faults(node: inspect.Type, value: Json, path: JsonPath) -> Iterator[_Fault]:
+def _faults(node: inspect.Type, value: Json, path: JsonPath) -> Iterator[Problem]:
     """The errors of `value` and of all below it; `node` is the type that it must have."""
     node, extra = _bare(node)
     accepted: str = extra.get("accepted") or _accepted(node)
-    branch = _branch(node, value)
+    kinds = [_bare(kind)[0] for kind in node.types] if isinstance(node, inspect.UnionType) else [node]
+    # The type itself, or the member of a union, that the value has in JSON.
+    branch = next((kind for kind in kinds if type(value) is WRITTEN.get(type(kind), type(value))), None)
     if branch is None:
-        yield _Fault(path, value, accepted, "wrong type")
+        yield _fault(path, value, accepted, "wrong type")
         return
     found = list(_inner_faults(branch, value, path, accepted))
     yield from found
     broken = extra["rule"](value) if "rule" in extra and not found else None
     if broken is not None:
-        yield _Fault(path, value, broken)
+        yield _fault(path, value, broken)
 
 
-def _inner_faults(node: inspect.Type, value: Any, path: JsonPath, accepted: str) -> Iterator[_Fault]:
+def _inner_faults(node: inspect.Type, value: Any, path: JsonPath, accepted: str) -> Iterator[Problem]:
     match node:
         case inspect.StructType():
-            yield from _object_faults(node, value, path)
+            known = {field.encode_name: field.type for field in node.fields}
+            for key, item in value.items():
+                if key in known:
+                    yield from _faults(known[key], item, (*path, key))
+                    continue
+                near = difflib.get_close_matches(str(key), known, n=1)
+                unknown = _fault((*path, key), item, "one of " + ", ".join(sorted(known)), "unknown key")
+                yield replace(unknown, nearest=near[0] if near else None)
         case inspect.DictType():
             for key, item in value.items():
                 bad_key = list(_faults(node.key_type, key, (*path, key)))
@@ -168,20 +161,10 @@ def _inner_faults(node: inspect.Type, value: Any, path: JsonPath, accepted: str)
             for index, item in enumerate(value):
                 yield from _faults(node.item_type, item, (*path, index))
             if len(value) < (node.min_length or 0):
-                yield _Fault(path, value, accepted)
+                yield _fault(path, value, accepted)
         case _:
             if not _fits(node, value):
-                yield _Fault(path, value, accepted)
-
-
-def _object_faults(node: inspect.StructType, value: dict[str, Json], path: JsonPath) -> Iterator[_Fault]:
-    known = {field.encode_name: field.type for field in node.fields}
-    for key, item in value.items():
-        if key in known:
-            yield from _faults(known[key], item, (*path, key))
-        else:
-            keys = tuple(known)
-            yield _Fault((*path, key), item, "one of " + ", ".join(sorted(keys)), "unknown key", keys)
+                yield _fault(path, value, accepted)
 
 
 def _bare(node: inspect.Type) -> tuple[inspect.Type, Mapping[str, Any]]:
@@ -203,12 +186,6 @@ WRITTEN: Mapping[type[inspect.Type], type] = {
     inspect.StrType: str,
 }
 """What JSON has for each type; one of several words, and anything, may be written in any way."""
-
-
-def _branch(node: inspect.Type, value: Json) -> inspect.Type | None:
-    """The type itself, or the member of a union, that `value` has in JSON; None when it has another one."""
-    kinds = [_bare(kind)[0] for kind in node.types] if isinstance(node, inspect.UnionType) else [node]
-    return next((kind for kind in kinds if type(value) is WRITTEN.get(type(kind), type(value))), None)
 
 
 def _fits(node: inspect.Type, value: Any) -> bool:

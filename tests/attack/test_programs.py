@@ -42,9 +42,8 @@ STARTS: dict[str, tuple[str, ...]] = {
         "watching/test_sidecar.py::test_in_a_workspace_that_nobody_trusts_what_follows_from_options_does_not_run",
     ),
     "pilotfish/servers/versions.py": ("servers/test_versions.py::test_a_program_is_asked_last_and_once_in_no_project",),
-    "pilotfish/surfaces/doctor/servers.py": ("attack/test_every_way_in.py::test_nothing_of_a_trap_runs",),
     # pip and npm
-    "pilotfish/surfaces/install/install.py": (
+    "pilotfish/surfaces/install.py": (
         "install/test_install.py::test_nothing_of_the_folder_where_the_person_stands_runs_or_steers",
         "install/test_install.py::test_install_scripts_of_npm_packages_do_not_run",
     ),

@@ -22,8 +22,8 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import PINS, Bundle, ToolsFolder, bundles
 from pilotfish.servers.locate import Lookup, Origin, ProgramFound, locate, tool_folders
-from pilotfish.surfaces.install.install import install, remove
-from pilotfish.surfaces.install.verb import install as verb
+from pilotfish.surfaces.install import install as verb
+from pilotfish.surfaces.install import install_bundle, remove_bundle
 
 pytestmark = pytest.mark.proves("REG-7")
 
@@ -120,7 +120,7 @@ def test_on_windows_a_script_leads_to_the_program_and_what_is_found_is_the_progr
     assert found.path == str(program)
     assert tools.remove(new, but=tools.folder(new))
     assert tools.is_installed(new)
-    assert remove(new, tools)
+    assert remove_bundle(new, tools)
     assert os.listdir(tools.bin) == []
 
 
@@ -146,7 +146,7 @@ def test_on_windows_a_server_that_runs_is_not_said_to_be_removed(
 
     monkeypatch.setattr(shutil, "rmtree", locked)
     with pytest.raises(Unavailable, match="toy is running"):
-        remove(bundle_of(), tools)
+        remove_bundle(bundle_of(), tools)
 
 
 def windows_tools(folder: Path) -> ToolsFolder:
@@ -157,9 +157,9 @@ def test_removing_takes_the_links_along_and_leaves_those_of_others(tmp_path: Pat
     tools, mine = ToolsFolder(AbsPath(str(tmp_path))), bundle_of()
     put(tools, mine)
     other = put(tools, bundle_of("toy-other", programs={"toy": "toy-server"}))
-    assert remove(mine, tools)
+    assert remove_bundle(mine, tools)
     assert os.path.realpath(os.path.join(tools.bin, "toy-server")) == os.path.realpath(other)
-    assert not remove(mine, tools)
+    assert not remove_bundle(mine, tools)
 
 
 # --- Installing, from packages made here ------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[s
     links = {"lib/beside/toy.py": "lib/python*/site-packages/toy.py"}
     bundle = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)}, links=links)
     shares: list[float] = []
-    install(bundle, tools, here, shares.append)
+    install_bundle(bundle, tools, here, shares.append)
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     lookup = Lookup((AbsPath(str(tmp_path / "workspace")),), trusted=False, path=(), tools=tool_folders(tools.state))
@@ -256,7 +256,7 @@ def test_a_wheel_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, 
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     wheel(tmp_path / "shop")
     with pytest.raises(Refused, match=r"(?i)hash"):
-        install(bundle_of(), tools, here, nothing)
+        install_bundle(bundle_of(), tools, here, nothing)
     assert is_clean(tools)
 
 
@@ -271,7 +271,7 @@ def test_a_package_that_would_have_to_be_built_is_refused(tmp_path: Path, here: 
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Refused):
-        install(bundle_of(wheels={"toy==1.0": (digest,)}), tools, here, nothing)
+        install_bundle(bundle_of(wheels={"toy==1.0": (digest,)}), tools, here, nothing)
     assert not (tmp_path / "pwned").exists()
     assert is_clean(tools)
 
@@ -284,7 +284,7 @@ needs_npm = pytest.mark.skipif(shutil.which("npm") is None and os.environ.get("C
 def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[str, str]) -> None:
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     bundle = bundle_of(wheels={}, lock=node_package(tmp_path / "shop"))
-    install(bundle, tools, here, nothing)
+    install_bundle(bundle, tools, here, nothing)
     assert tools.is_installed(bundle)
     assert not (tmp_path / "shop" / "pwned").exists()
 
@@ -302,7 +302,7 @@ def test_npm_is_found_wherever_the_person_stands(
     monkeypatch.chdir("/" if place == "the root of the file system" else tmp_path / "home")
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     bundle = bundle_of(wheels={}, lock=node_package(tmp_path / "shop"))
-    install(bundle, tools, {**here, "PATH": f"{npm.parent}:{here['PATH']}"}, nothing)
+    install_bundle(bundle, tools, {**here, "PATH": f"{npm.parent}:{here['PATH']}"}, nothing)
     assert tools.is_installed(bundle)
 
 
@@ -312,7 +312,7 @@ def test_an_npm_package_with_another_hash_is_refused_and_nothing_stays(tmp_path:
     tools, lock = ToolsFolder(AbsPath(str(tmp_path / "state"))), node_package(tmp_path / "shop")
     lock["packages"]["node_modules/toy"]["integrity"] = f"sha512-{base64.b64encode(bytes(64)).decode()}"
     with pytest.raises(Refused, match=r"(?i)integrity"):
-        install(bundle_of(wheels={}, lock=lock), tools, here, nothing)
+        install_bundle(bundle_of(wheels={}, lock=lock), tools, here, nothing)
     assert is_clean(tools)
 
 
@@ -322,7 +322,7 @@ def test_a_machine_that_is_offline_is_told_so(tmp_path: Path, here: dict[str, st
     del away["PIP_NO_INDEX"]
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Unavailable, match="offline"):
-        install(bundle_of(), tools, away, nothing)
+        install_bundle(bundle_of(), tools, away, nothing)
     assert is_clean(tools)
 
 
@@ -333,14 +333,16 @@ def test_and_so_it_is_for_npm(tmp_path: Path, here: dict[str, str]) -> None:
     lock["packages"][""]["dependencies"]["toy"] = "1.0.0"
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Unavailable, match="offline"):
-        install(bundle_of(wheels={}, lock=lock), tools, here, nothing)
+        install_bundle(bundle_of(wheels={}, lock=lock), tools, here, nothing)
     assert is_clean(tools)
 
 
 def test_a_machine_without_npm_is_told_what_to_install(tmp_path: Path, here: dict[str, str]) -> None:
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Unavailable, match="npm is not installed"):
-        install(bundle_of(wheels={}, lock={"packages": {"": {}}}), tools, {**here, "PATH": str(tmp_path)}, nothing)
+        install_bundle(
+            bundle_of(wheels={}, lock={"packages": {"": {}}}), tools, {**here, "PATH": str(tmp_path)}, nothing
+        )
     assert is_clean(tools)
 
 
@@ -350,7 +352,7 @@ def test_what_is_interrupted_leaves_the_version_before_it(tmp_path: Path, here: 
     put(tools, old)
     new = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)}, programs={"toy": "toy-server", "lacks": "absent"})
     with pytest.raises(Bug, match="absent"):
-        install(new, tools, here, nothing)
+        install_bundle(new, tools, here, nothing)
     assert tools.is_installed(old)
     assert os.listdir(tmp_path / "state/tools/servers") == [old.folder]
 
@@ -444,7 +446,7 @@ def test_nothing_of_the_folder_where_the_person_stands_runs_or_steers(
     else:
         bundle = bundle_of(wheels={}, lock=node_package(tmp_path / "shop"))
     misled = {"PATH": f".:{hostile}:{here['PATH']}", "PYTHONPATH": ".", "NODE_PATH": ".", "PIP_CONFIG_FILE": "pip.conf"}
-    install(bundle, tools, {**here, **misled}, nothing)
+    install_bundle(bundle, tools, {**here, **misled}, nothing)
     assert tools.is_installed(bundle)
     assert not ran.exists()
     assert {entry.name for entry in hostile.iterdir()} == PLANTED.keys()

@@ -35,7 +35,7 @@ from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.model import AbsPath
 from pilotfish.servers.install import ToolsFolder, bundles
 from pilotfish.surfaces import hook
-from pilotfish.surfaces.install import install as installing
+from pilotfish.surfaces.install import install_bundle
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp import server as mcp_server
 from pilotfish.surfaces.mcp.options import McpOptions
@@ -241,7 +241,7 @@ class Cycle:
         bundle = next(one for one in bundles().values() if one.source == "npm")
         with suppress(Failure):
             tools = ToolsFolder(AbsPath(self.environment["PILOTFISH_HOME"]))
-            installing.install(bundle, tools, self.environment, lambda share: None)
+            install_bundle(bundle, tools, self.environment, lambda share: None)
 
 
 def main(cycles: int, seed: int) -> None:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import ToolsFolder, bundles
-from pilotfish.surfaces.install.install import install
+from pilotfish.surfaces.install import install_bundle
 from support.proving.rows import Debian, Programs
 from support.servers.real import REPOSITORY
 
@@ -73,7 +73,7 @@ def installed(server: str, programs: Programs) -> Installed:
     if bundle := bundles().get(server) if programs.debian is None or not programs.debian.program else None:
         tools = ToolsFolder(AbsPath(str(FOLDER)))
         if not tools.is_installed(bundle):
-            install(bundle, tools, os.environ, lambda _share: None)
+            install_bundle(bundle, tools, os.environ, lambda _share: None)
         path.append(tools.programs(bundle))
         modules = modules or f"{tools.folder(bundle)}/node_modules"
     return Installed((*path, *SYSTEM), modules, version)

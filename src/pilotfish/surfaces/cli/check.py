@@ -106,7 +106,7 @@ def _install(servers: Sequence[str]) -> bool:
     names = list(dict.fromkeys(servers))
     if not click.confirm(f"Install {' and '.join(names)} now?", default=True):
         return False
-    from pilotfish.surfaces.install.verb import install
+    from pilotfish.surfaces.install import install
 
     click.get_current_context().invoke(install, servers=names)
     return True

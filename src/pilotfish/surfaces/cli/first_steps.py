@@ -16,7 +16,7 @@ from pilotfish.surfaces.cli.check import WAS_ASKED, check
 from pilotfish.surfaces.cli.setup import setup
 from pilotfish.surfaces.cli.workspace import root_of
 from pilotfish.surfaces.doctor.overview import INSTALL, Overview, overview_lines, overview_of
-from pilotfish.surfaces.install.verb import install
+from pilotfish.surfaces.install import install
 
 
 class Offer(Struct, frozen=True):

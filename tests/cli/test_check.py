@@ -19,7 +19,7 @@ from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
 from pilotfish.service.check_answer import FilesToCheck, merged
 from pilotfish.surfaces.cli.terminal.answers import Screen
-from pilotfish.surfaces.cli.terminal.check_text import MAX_LISTED, ListingOptions, check_lines
+from pilotfish.surfaces.cli.terminal.check_text import CheckOptions, check_lines
 from support.files.repositories import commit_everything, run_git
 from support.services.cli_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
 from support.values.answers import read_answer
@@ -111,7 +111,7 @@ def test_many_findings_are_summed_up_by_file_and_by_rule(workspace: ScriptedWork
     many += [diagnostic(line, code="undefined") for line in range(1, 121)]
     workspace.verdicts = {"a.py": verdict("a.py", *many), "b.py": verdict("b.py", diagnostic(code="unused"))}
     answer = merged(FilesToCheck(("a.py", "b.py")), workspace.verdicts, "", duration_ms=1)
-    on_terminal = check_lines(answer, ListingOptions(limit=MAX_LISTED), Screen(80, lambda _path, _line: None))
+    on_terminal = check_lines(answer, CheckOptions(), Screen(80, lambda _path, _line: None))
     assert [click.unstyle(line) for line in on_terminal][101:] == [
         "… and 21 more (--all lists every one)",
         "",

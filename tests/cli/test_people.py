@@ -26,12 +26,12 @@ from pilotfish.api.answers import (
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
-from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, check_lines
+from pilotfish.surfaces.cli.terminal.check_text import CheckOptions, check_lines
 from support.services.cli_workspace import diagnostic, fresh, place
 
 pytestmark = pytest.mark.proves("CLI-1")
 
-EVERYTHING = ListingOptions("hint", "hint", None)
+EVERYTHING = CheckOptions(everything=True)
 
 SOURCE = {"a.py": ["import os", '\tx = "😀"; greet(1)'], "b.py": ["\x1b[31mred = 1"]}
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -104,8 +104,7 @@ def test_an_interrupted_check_ends_with_what_is_known_and_leaves_nothing_behind(
 )
 def test_in_a_pipe_progress_is_a_line_now_and_then(files: int, lines: str, capsys: Captured) -> None:
     now = 0.0
-    with ExitStack() as stack:
-        bar = ProgressBar(files, stack, "checked {} of {} files", lambda: now)
+    with ProgressBar(files, "checked {} of {} files", lambda: now) as bar:
         for seconds in (0.5, 2.0, 2.0 + LINE_SECONDS / 2, 2.0 + LINE_SECONDS):
             now = seconds
             bar.step()

@@ -71,7 +71,7 @@ class PoolMoment(Struct, frozen=True):
     """What the rows of one snapshot are made from."""
 
     wall: float
-    now: float
+    now: float = 0.0
     """By the monotonic clock, which slots use."""
     entries: Mapping[Key, Entry] = {}
     diagnostics: ByFile = {}

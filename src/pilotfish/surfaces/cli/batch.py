@@ -1,7 +1,6 @@
 """`pilotfish batch`: what each of many patches would introduce."""
 
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,9 @@ from pilotfish.batch.judge import JudgeSettings
 from pilotfish.batch.patches import BadPatch, Judgement, Patch, PatchId, judged_ids, line_of, read_patch
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.servers.environment import search_path
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
-from pilotfish.surfaces.cli.terminal.progress import progress_bar
-from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.surfaces.cli.terminal.progress import ProgressBar
+from pilotfish.surfaces.cli.workspace import find_git, root_of, root_option
 from pilotfish.system.real_path import real_path
 
 READ_BYTES = 1 << 20
@@ -61,16 +59,11 @@ def batch(patches: BinaryIO, severity: str, out: str | None, root: str | None, *
     total = _total(patches)
     run = BatchRun(patches, known, total)
     is_long = total is not None and total - len(known) >= LONG
-    made = _engine(_settings(workspace, severity, is_long=is_long), **engine)
+    settings = JudgeSettings(workspace, severity_of(severity), git=find_git(workspace), is_long=is_long)
+    made = _engine(settings, **engine)
     with _output(out, append=resume) as output:
         anyio.run(run.judge_all, made, output)
     click.get_current_context().exit(run.exit_code)
-
-
-def _settings(workspace: AbsPath, severity: str, *, is_long: bool) -> JudgeSettings:
-    # Never a git that the project brings along.
-    path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (workspace,), trusted=False))
-    return JudgeSettings(workspace, severity_of(severity), git=shutil.which("git", path=path), is_long=is_long)
 
 
 def _engine(settings: JudgeSettings, engine: str, address: str, jobs: int | None) -> Engine:
@@ -103,7 +96,7 @@ class BatchRun:
         return ExitCode.NO_VERDICT if self._unjudged else ExitCode.OK
 
     async def judge_all(self, engine: Engine, output: BinaryIO) -> None:
-        with progress_bar(max(0, (self._total or 0) - len(self._known))) as bar:
+        with ProgressBar(max(0, (self._total or 0) - len(self._known))) as bar:
 
             async def tell(judgement: Judgement) -> None:
                 # A line at a time, and at once: whoever reads it may be waiting, and a later run resumes from it.

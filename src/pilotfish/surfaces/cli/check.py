@@ -19,12 +19,19 @@ from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.check_options import FORMATS, CheckOptions, check_options
 from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput, exit_code, printed_report
+from pilotfish.surfaces.cli.terminal.check_text import FORMATS, CheckOptions
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
-from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
-from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, host_option, root_option, with_workspace
+from pilotfish.surfaces.cli.terminal.printing import find_screen, print_all
+from pilotfish.surfaces.cli.terminal.progress import ProgressBar, spinner
+from pilotfish.surfaces.cli.workspace import (
+    OpenWorkspace,
+    daemon_option,
+    find_git,
+    host_option,
+    root_option,
+    with_workspace,
+)
 from pilotfish.system.ports import Interest
 from pilotfish.system.real_path import real_path
 
@@ -59,60 +66,55 @@ def check(paths: tuple[str, ...], root: str | None, *, whole: bool, from_stdin: 
         raise click.UsageError("--stdin takes exactly one FILE, and neither --watch nor --changed.")
     if whole and (paths or from_stdin):
         raise click.UsageError("--project is everything: it takes no FILE or DIR.")
-    text = _standard_input() if from_stdin else None
-    options = check_options(paths or (".",), text, more)
+    if from_stdin:
+        try:
+            more["text"] = sys.stdin.buffer.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise Refused(Code.INVALID_INPUT, "standard input is not UTF-8 text") from None
+    options = CheckOptions(paths or (".",), **more)
     click.get_current_context().exit(_checked(options, root, whole=whole, watch=watch))
 
 
 def _checked(options: CheckOptions, root: str | None, *, whole: bool, watch: bool) -> ExitCode:
     """Check and print; a person whose server is missing is asked whether to install it, and then checks again."""
-    missing, run = list[str](), CheckRun()
+    missing = list[str]()
 
     def work(workspace: OpenWorkspace) -> ExitCode:
         asked = replace(options, paths=(workspace.root,)) if whole else options
         if watch:
-            _check_forever(workspace, asked, run)
-        answer, code = run.check(workspace, asked)
-        missing.extend(_missing_servers(answer))
+            _check_forever(workspace, asked)
+        answer, code = check_and_print(workspace, asked)
+        missing.extend(one.server_id for one in answer.errors if one.code is Code.SERVER_MISSING)
         return code
 
     try:
         code = with_workspace(root, work)
         if missing and options.format == "text" and options.text is None and _install(missing):
             code = with_workspace(root, work)
-    except KeyboardInterrupt:
-        run.interrupted()
-        raise
     except Failure as failure:
-        code = _print_refusal(failure, options)
+        answer = refused(Operation.DIAGNOSTICS, failure)
+        print_all(printed_report(answer, "", "", options, None, None))
+        code = exit_code(answer, options)
     return code
 
 
-def _missing_servers(answer: DiagnosticsAnswer) -> list[str]:
-    """The servers for code that are not installed, as far as we can install them."""
-    missing = [one.server_id for one in answer.errors if one.code is Code.SERVER_MISSING]
-    if not missing:
-        return []
+def _install(missing: Sequence[str]) -> bool:
+    """Offer to install servers to a person at a terminal, who is asked once; whether any was installed."""
     from pilotfish.servers.install import bundles
 
-    return [server for server in missing if server in bundles()]
-
-
-def _install(servers: Sequence[str]) -> bool:
-    """Offer to install servers to a person at a terminal, who is asked once; whether any was installed."""
+    servers = [server for server in dict.fromkeys(missing) if server in bundles()]
     was_asked = click.get_current_context().meta.get(WAS_ASKED, False)
-    if was_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not servers or was_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    names = list(dict.fromkeys(servers))
-    if not click.confirm(f"Install {' and '.join(names)} now?", default=True):
+    if not click.confirm(f"Install {' and '.join(servers)} now?", default=True):
         return False
     from pilotfish.surfaces.install import install
 
-    click.get_current_context().invoke(install, servers=names)
+    click.get_current_context().invoke(install, servers=servers)
     return True
 
 
-def _check_forever(workspace: OpenWorkspace, options: CheckOptions, run: "CheckRun") -> None:
+def _check_forever(workspace: OpenWorkspace, options: CheckOptions) -> None:
     """Check after every change, until interrupted."""
     from anyio.from_thread import start_blocking_portal
 
@@ -121,113 +123,72 @@ def _check_forever(workspace: OpenWorkspace, options: CheckOptions, run: "CheckR
         portal.wrap_async_context_manager(watching(options.paths)) as changed,
     ):
         while True:
-            run.check(workspace, options)
+            check_and_print(workspace, options)
             portal.call(changed)
 
 
-class CheckRun:
-    """Checks, and prints as it goes, with a bar or a line on standard error for whoever waits."""
+def check_and_print(workspace: OpenWorkspace, options: CheckOptions) -> tuple[DiagnosticsAnswer, ExitCode]:
+    """Check, and print as it goes, with a bar or a line on standard error for whoever waits."""
+    changed = tuple(_changed_files(workspace.root)) if options.changed else None
+    texts = {} if options.text is None else {os.path.normpath(options.paths[0]): options.text}
+    bar = ProgressBar(0, in_pipes=PROGRESS)
+    output = CheckOutput(options, workspace.root, os.getcwd(), find_screen(texts), print_all, bar)
+    try:
+        with bar, spinner(workspace) as stop:
 
-    def __init__(self) -> None:
-        self._output: CheckOutput | None = None
-        """Of the check that is under way."""
+            def take(event: CheckEvent) -> None:
+                if isinstance(event, CheckedFile):
+                    stop()
+                output.take(event)
 
-    def check(self, workspace: OpenWorkspace, options: CheckOptions) -> tuple[DiagnosticsAnswer, ExitCode]:
-        changed = tuple(_changed_files(workspace.root)) if options.changed else None
-        screen = screen_of(options.texts) if sys.stdout.isatty() else None
-        with progress_bar(0, in_pipes=PROGRESS) as bar:
-            output = self._output = CheckOutput(options, workspace.root, os.getcwd(), screen, print_all, bar)
-            with spinner(workspace) as stop:
-
-                def take(event: CheckEvent) -> None:
-                    if isinstance(event, CheckedFile):
-                        stop()
-                    output.take(event)
-
-                if options.text is not None:
-                    answer = _check_text(workspace, options.paths[0], options.text, only_new=options.only_new)
-                else:
-                    request = CheckRequest(options.paths, changed, options.skip_missing)
-                    answer = workspace.check_files(request, take)
-        self._output = None
-        return answer, output.end(answer)
-
-    def interrupted(self) -> None:
-        """Print what is known by now."""
-        if self._output is not None:
-            self._output.interrupted()
-
-
-def _check_text(workspace: OpenWorkspace, path: str, text: str, *, only_new: bool) -> DiagnosticsAnswer:
-    if only_new:
-        # The proposed text is compared with what is on disk.
-        workspace.check(path)
-    return workspace.check(path, texts={path: text})
-
-
-def _print_refusal(failure: Failure, options: CheckOptions) -> ExitCode:
-    answer = refused(Operation.DIAGNOSTICS, failure)
-    print_all(printed_report(answer, "", "", options, None, None))
-    return exit_code(answer, options)
+            if options.text is None:
+                answer = workspace.check_files(CheckRequest(options.paths, changed, options.skip_missing), take)
+            else:
+                path = options.paths[0]
+                if options.only_new:
+                    # The proposed text is compared with what is on disk.
+                    workspace.check(path)
+                answer = workspace.check(path, texts={path: options.text})
+    except KeyboardInterrupt:
+        output.interrupted()
+        raise
+    return answer, output.end(answer)
 
 
 def _changed_files(root: str) -> Sequence[str]:
     """What git lists; raises `Refused` where git cannot say."""
-    import shutil
-
-    from pilotfish.servers.environment import search_path
     from pilotfish.system.git import changed_files, why_silent
 
-    # Never a git that the project brings along.
-    path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (AbsPath(root),), trusted=False))
-    git = shutil.which("git", path=path)
+    git = find_git(root)
     found = None if git is None else changed_files(git, AbsPath(root))
     if found is None:
         raise Refused(Code.INVALID_INPUT, f"--changed needs a git repository: {why_silent(AbsPath(root), git)}")
     return found
 
 
-def _standard_input() -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Refused(Code.INVALID_INPUT, "standard input is not UTF-8 text") from None
-
-
 @asynccontextmanager
 async def watching(paths: Sequence[str]) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
     """Yields a function that waits until a file in `paths`, or below one, has changed since the last call."""
     from pilotfish.paths import is_inside
+    from pilotfish.protocol.globs import file_glob
+    from pilotfish.protocol.uris import uri_of
+    from pilotfish.protocol.watching import WatchRegistration
     from pilotfish.system.watching.watcher import open_watcher
 
-    interest = _interest(paths)
-    files = frozenset(map(_real, paths)) - frozenset(interest.roots)
+    real = [AbsPath(real_path(path)) for path in paths]
+    folders = tuple(filter(os.path.isdir, real))
+    files = frozenset(real) - frozenset(folders)
+    globs = [file_glob({"baseUri": uri_of(folder), "pattern": "**/*"}) for folder in folders]
+    beside = frozenset(AbsPath(os.path.dirname(path)) for path in files)
 
     def is_watched(path: AbsPath) -> bool:
-        return path in files or any(is_inside(path, folder) for folder in interest.roots)
+        return path in files or any(is_inside(path, folder) for folder in folders)
 
     async with open_watcher() as watcher:
-        await watcher.cover(interest)
+        await watcher.cover(Interest(folders, tuple(map(WatchRegistration, globs)), beside))
 
         async def changed() -> None:
             while not any(is_watched(change.path) for change in await watcher.drain()):
                 await watcher.wait_for_changes()
 
         yield changed
-
-
-def _interest(paths: Sequence[str]) -> Interest:
-    """Everything below the folders, and the folders that hold the files."""
-    from pilotfish.protocol.globs import file_glob
-    from pilotfish.protocol.uris import uri_of
-    from pilotfish.protocol.watching import WatchRegistration
-
-    real = [_real(path) for path in paths]
-    folders = tuple(path for path in real if os.path.isdir(path))
-    globs = [file_glob({"baseUri": uri_of(folder), "pattern": "**/*"}) for folder in folders]
-    beside = frozenset(AbsPath(os.path.dirname(path)) for path in real if path not in folders)
-    return Interest(folders, tuple(map(WatchRegistration, globs)), beside)
-
-
-def _real(path: str) -> AbsPath:
-    return AbsPath(real_path(path))

@@ -4,21 +4,26 @@ The order is that of the files, whatever was known first, so that two checks can
 document each, printed at the end. A check that is interrupted ends with what is known.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 from msgspec import Struct, field
 
-from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, Effort, answer_from, with_data
+from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, Effort, State, answer_from, error_text, with_data
 from pilotfish.api.questions import Operation
+from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME
+from pilotfish.operations.render import state_line
+from pilotfish.protocol.uris import uri_of
+from pilotfish.sanitise import sanitised, sanitised_lines
 from pilotfish.service.check_answer import ALL_SKIPPED, CheckEvent, FilesToCheck, merged
-from pilotfish.surfaces.cli.check_options import CheckOptions
 from pilotfish.surfaces.cli.terminal.answers import Screen
-from pilotfish.surfaces.cli.terminal.check_formats import github_lines, github_remarks, sarif
-from pilotfish.surfaces.cli.terminal.check_text import MAX_LISTED, ListingOptions, first_lines
-from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check
-from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer, printed_check, relative_to
+from pilotfish.surfaces.cli.terminal.check_text import CheckOptions, check_lines, first_lines
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check, is_refused
+from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer, relative_to
 from pilotfish.surfaces.cli.terminal.progress import ProgressBar
+from pilotfish.version import VERSION
 
 PROGRESS = "checked {} of {} files"
 
@@ -71,28 +76,47 @@ class CheckOutput(Struct):
         self.end(merged(self._chosen, self._known, self._root, duration_ms=0, skip_missing=skips))
 
     def _print(self, answer: DiagnosticsAnswer) -> None:
-        lines = self._lines(answer)
+        found, options, lines = only(answer, self._options.is_wanted), self._options, list[str]()
+        if options.format == "github":
+            lines = [*github_lines(only(found, options.is_printed))]
+        elif options.format == "text":
+            shown = relative_to(self._cwd, found, self._root)
+            lines, told = first_lines(shown, options, self._told, self._screen)
+            self._told += told
         if lines:
             with self._progress.aside():
-                self._write(Printed("\n".join(lines)))
-
-    def _lines(self, answer: DiagnosticsAnswer) -> list[str]:
-        found = only(answer, self._options.is_wanted)
-        match self._options.format:
-            case "github":
-                return [*github_lines(only(found, self._options.is_printed))]
-            case "text":
-                shown = relative_to(self._cwd, found, self._root)
-                lines, told = first_lines(shown, listing(self._options, self._screen), self._told, self._screen)
-                self._told += told
-                return lines if self._screen else [*map(click.unstyle, lines)]
-            case _:
-                return []
+                self._write(_printed(lines, self._screen))
 
 
 def only(answer: DiagnosticsAnswer, is_wanted: Callable[[Diagnostic], bool]) -> DiagnosticsAnswer:
     """The answer with the wanted diagnostics alone; every file that was checked stays in it."""
     return with_data(answer, {path: tuple(filter(is_wanted, items)) for path, items in (answer.data or {}).items()})
+
+
+def printed_report(
+    answer: DiagnosticsAnswer, root: str, cwd: str, options: CheckOptions, screen: Screen | None, told: int | None
+) -> Printed:
+    """The answer as it is printed in the folder `cwd`; without a `screen`, in a pipe.
+
+    `told`: how many errors were printed file by file; None: nothing was.
+    """
+    wanted = only(answer, options.is_wanted)
+    printed = only(wanted, options.is_printed)
+    match options.format:
+        case "sarif":
+            return Printed(sarif(printed, root))
+        case "github":
+            lines = [*(github_lines(printed) if told is None else ()), *github_remarks(printed)]
+            return Printed("\n".join(lines) or None)
+        case "text" if not is_refused(answer):
+            shown = relative_to(cwd, wanted, root) if root else wanted
+            return _printed([*check_lines(shown, options, screen, told or 0)], screen)
+        case form:
+            return printed_answer(printed, root, cwd, None, as_json=form == "json")
+
+
+def _printed(lines: list[str], screen: Screen | None) -> Printed:
+    return Printed("\n".join(lines if screen else map(click.unstyle, lines)) or None)
 
 
 def printed_nothing_changed(root: str, form: str) -> Printed:
@@ -103,43 +127,116 @@ def printed_nothing_changed(root: str, form: str) -> Printed:
             return printed_answer(nothing, root, "", None, as_json=True)
         case "sarif":
             return Printed(sarif(None, root))
-        case "text":
-            return Printed(NOTHING_CHANGED)
         case _:
-            return Printed()
+            return Printed(NOTHING_CHANGED if form == "text" else None)
 
 
-def exit_code(answer: DiagnosticsAnswer, request: CheckOptions) -> ExitCode:
+def exit_code(answer: DiagnosticsAnswer, options: CheckOptions) -> ExitCode:
     if answer.meta.reason == ALL_SKIPPED:
         return ExitCode.OK
-    findings = only(only(answer, request.is_wanted), request.is_finding)
+    findings = only(only(answer, options.is_wanted), options.is_finding)
     return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
 
 
-def printed_report(
-    answer: DiagnosticsAnswer, root: str, cwd: str, request: CheckOptions, screen: Screen | None, told: int | None
-) -> Printed:
-    """The answer as it is printed in the folder `cwd`; without a `screen`, in a pipe.
+# --- A verdict for other programs: SARIF 2.1.0, and the workflow commands of GitHub Actions ---------------------------
 
-    `told`: how many errors were printed file by file; None: nothing was.
-    """
-    wanted = only(answer, request.is_wanted)
-    match request.format:
-        case "json":
-            return printed_answer(only(wanted, request.is_printed), root, cwd, None, as_json=True)
-        case "sarif":
-            return Printed(sarif(only(wanted, request.is_printed), root))
-        case "github":
-            printed = only(wanted, request.is_printed)
-            lines = [*(github_lines(printed) if told is None else ()), *github_remarks(printed)]
-            return Printed("\n".join(lines) or None)
-        case _:
-            return printed_check(wanted, root, cwd, listing(request, screen), screen, told or 0)
+# Paths are relative to the workspace. Everything that is in the answer is printed.
+
+SARIF_LEVELS = {"error": "error", "warning": "warning", "information": "note", "hint": "note"}
+GITHUB_COMMANDS = {"error": "error", "warning": "warning", "information": "notice", "hint": "notice"}
+
+ROOT = "WORKSPACE"
+"""The name of the workspace's folder in a SARIF log."""
 
 
-def listing(request: CheckOptions, screen: Screen | None) -> ListingOptions:
-    if request.everything:
-        return ListingOptions("hint", "hint", None)
-    if request.severity is not None:
-        return ListingOptions(request.severity, request.severity, None)
-    return ListingOptions(limit=MAX_LISTED if screen else None)
+def sarif(answer: DiagnosticsAnswer | None, root: str) -> str:
+    """One SARIF log with one run; a rule is `SERVER` or `SERVER/CODE`. None: there was nothing to check."""
+    rules: dict[str, int] = {}
+    data = answer.data if answer else None
+    results = [
+        _sarif_result(path, found, rules.setdefault(_rule(found), len(rules)), root)
+        for path, items in (data or {}).items()
+        for found in items
+    ]
+    run = {
+        "tool": {"driver": {"name": "pilotfish", "version": VERSION, "rules": [{"id": rule} for rule in rules]}},
+        "invocations": [
+            {
+                "executionSuccessful": answer is None or answer.meta.state is State.FRESH,
+                "toolExecutionNotifications": [
+                    {"level": level, "message": {"text": text}} for level, text in (_remarks(answer) if answer else ())
+                ],
+            }
+        ],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    if root:
+        run["originalUriBaseIds"] = {ROOT: {"uri": uri_of(root) + "/"}}
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2)
+
+
+def github_lines(answer: DiagnosticsAnswer) -> Iterator[str]:
+    """`::error file=a.py,line=1,col=5,title=…::message`, a line for each diagnostic."""
+    for path, items in (answer.data or {}).items():
+        for found in items:
+            place = {"file": path, "line": str(found.line), "col": str(found.character)}
+            if found.end_line == found.line and found.end_character > found.character:
+                place["endColumn"] = str(found.end_character - 1)
+            place["title"] = sanitised(_rule(found), MAX_NAME)
+            properties = ",".join(f"{name}={_property(value)}" for name, value in place.items())
+            yield f"::{GITHUB_COMMANDS[found.severity]} {properties}::{_data(found.message)}"
+
+
+def github_remarks(answer: DiagnosticsAnswer) -> Iterator[str]:
+    """A line for each reason for doubt."""
+    for level, text in _remarks(answer):
+        yield f"::{'notice' if level == 'note' else level}::{_data(f'pilotfish: {text}')}"
+
+
+def _sarif_result(path: str, found: Diagnostic, rule: int, root: str) -> dict[str, Any]:
+    region = {
+        "startLine": found.line,
+        "startColumn": found.character,
+        "endLine": found.end_line,
+        "endColumn": found.end_character,
+    }
+    # A path as a relative URI: that of the file without that of the folder.
+    uri = uri_of(f"/{path}")[len(uri_of("/")) :]
+    place: dict[str, str] = {"uri": uri, **({"uriBaseId": ROOT} if root else {})}
+    result: dict[str, Any] = {
+        "ruleId": _rule(found),
+        "ruleIndex": rule,
+        "level": SARIF_LEVELS[found.severity],
+        "message": {"text": sanitised_lines(found.message, MAX_MESSAGE)},
+        "locations": [{"physicalLocation": {"artifactLocation": place, "region": region}}],
+    }
+    if found.introduced is not None:
+        result["baselineState"] = "new" if found.introduced else "unchanged"
+    return result
+
+
+def _remarks(answer: DiagnosticsAnswer) -> Iterator[tuple[str, str]]:
+    """Why the verdict is not whole, and what else to know, each with its level."""
+    if answer.meta.state is not State.FRESH:
+        yield "error" if answer.meta.state is State.UNAVAILABLE else "warning", state_line(answer.meta)
+    for error in answer.errors:
+        if error.message not in (answer.meta.reason or ""):
+            yield "warning", sanitised_lines(error_text(error), MAX_MESSAGE)
+    yield from (("note", sanitised_lines(note, MAX_MESSAGE)) for note in answer.meta.warnings)
+
+
+def _rule(found: Diagnostic) -> str:
+    return f"{found.server}/{found.code}" if found.code else found.server
+
+
+def _data(text: str) -> str:
+    """Text behind `::`; a line break would end the command."""
+    clean = sanitised_lines(text, MAX_MESSAGE)
+    return clean.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    escaped = value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escaped.replace(":", "%3A").replace(",", "%2C")

@@ -14,8 +14,7 @@ from pilotfish.ipc.client import open_link
 from pilotfish.ipc.hook_program import run
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.one_server import daemon_log
-from pilotfish.surfaces.cli.running_daemon import connect
-from pilotfish.surfaces.cli.workspace import json_option
+from pilotfish.surfaces.cli.workspace import connect, json_option
 
 STOP_SECONDS = 12.0
 """The daemon stops within ten seconds, whatever its servers do."""

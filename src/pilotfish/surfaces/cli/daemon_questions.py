@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
 import click
+import msgspec
 
 from pilotfish.api.answers import Answer, refused
 from pilotfish.api.questions import Operation
@@ -19,9 +20,9 @@ from pilotfish.service.check_answer import CheckRequest
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.cli.check import check
-from pilotfish.surfaces.cli.check_options import check_options
 from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput
 from pilotfish.surfaces.cli.questions import COMMANDS, answer_after, question_fields
+from pilotfish.surfaces.cli.terminal.check_text import CheckOptions
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question
 from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer
 from pilotfish.surfaces.cli.terminal.progress import ProgressBar
@@ -84,9 +85,9 @@ async def _check(
 ) -> int:
     if values["whole"] and values["paths"]:
         raise Refused(Code.INVALID_INPUT, "a file, and the whole project")
-    options = check_options((client.root,) if values["whole"] else values["paths"] or (".",), None, values)
-    with ExitStack() as stack:
-        progress = ProgressBar(0, stack, PROGRESS, current_time, lambda line: show(Printed(error=line)))
+    paths = (client.root,) if values["whole"] else values["paths"] or (".",)
+    options = msgspec.convert({**values, "paths": paths}, CheckOptions)
+    with ProgressBar(0, PROGRESS, current_time, lambda line: show(Printed(error=line))) as progress:
         output = CheckOutput(options, client.root, cwd, None, show, progress)
         try:
             request = CheckRequest(options.paths, skip_missing=options.skip_missing)

@@ -20,9 +20,15 @@ from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.completion import servers
-from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, ask_daemon, running_daemon
 from pilotfish.surfaces.cli.terminal.table import latency
-from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
+from pilotfish.surfaces.cli.workspace import (
+    NOT_RUNNING,
+    ask_daemon,
+    host_option,
+    json_option,
+    root_option,
+    running_daemon,
+)
 
 MAX_LINE = 8000
 """Code points of one line: a traceback."""

@@ -5,16 +5,22 @@ The catalogue has more than a hundred others, which a person who looks at one pr
 
 import os
 from collections.abc import Collection, Mapping
+from itertools import chain
 
 from msgspec.structs import replace
 
 from pilotfish.api.status import ServerRow, Snapshot
 from pilotfish.config.load import Loaded, load
+from pilotfish.config.places import user_places
+from pilotfish.ipc.client import Terms
+from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import boundary_of
-from pilotfish.service.status.snapshot import state_of, totals_of
+from pilotfish.service.status.snapshot import PoolMoment, snapshot_of, state_of, totals_of
 from pilotfish.service.workspace import Workspace
-from pilotfish.surfaces.cli.workspace import config_request
+from pilotfish.service.workspaces import ClientSession, Workspaces
+from pilotfish.surfaces.cli.workspace import ask_daemon, asking_host, config_request, root_of
 from pilotfish.surfaces.doctor.servers import count_languages, readiness, servers_of
+from pilotfish.system.clock import WallClock
 
 AT_REST = ("idle", "unavailable")
 """States of a server that nobody has used or configured."""
@@ -27,14 +33,21 @@ def workspace_of(root: str, environment: Mapping[str, str] = os.environ) -> tupl
     return Workspace(loaded, boundary_of(root, root), request.places, environment), loaded
 
 
+def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bool]:
+    """Every server of the workspace, and whether a daemon runs. Without one, what the configuration says."""
+    if (found := ask_daemon(root, "status", Snapshot, terms)) is not None:
+        return found, True
+    top = AbsPath(os.path.abspath(root_of(root)))
+    workspace = Workspaces(user_places(os.environ), os.environ).of(ClientSession("status", top, top, asking_host()))
+    return snapshot_of(workspace, PoolMoment(WallClock().wall())), False
+
+
 def servers_in_use(root: str) -> frozenset[str]:
     """The servers of the languages found here: all that are installed, and what is missing for code."""
     workspace, _ = workspace_of(root)
     choices = [workspace.servers_for(path) for path in count_languages(workspace).examples.values()]
-    missing = [choice.missing for choice in choices if choice.missing is not None]
-    return frozenset(
-        one.spec.id for one in (*missing, *(one for choice in choices for one in (*choice.servers, *choice.withheld)))
-    )
+    missing = (choice.missing for choice in choices if choice.missing is not None)
+    return frozenset(one.spec.id for one in chain(missing, *((*one.servers, *one.withheld) for one in choices)))
 
 
 def waiting_servers(root: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_question
-from pilotfish.surfaces.cli.terminal.printing import print_answer
+from pilotfish.surfaces.cli.terminal.printing import find_screen, print_all, printed_answer
 from pilotfish.surfaces.cli.workspace import (
     OpenWorkspace,
     daemon_option,
@@ -116,7 +116,7 @@ def _ask_and_print(operation: Operation, root: str | None, *, as_json: bool, **f
         answer, folder = with_workspace(root, ask)
     except Failure as failure:
         answer, folder = refused(operation, failure), ""
-    print_answer(answer, folder, as_json=as_json)
+    print_all(printed_answer(answer, folder, os.getcwd() if folder else "", find_screen(), as_json=as_json))
     return exit_code_of_question(answer)
 
 

@@ -15,11 +15,10 @@ import msgspec
 from pilotfish.api.status import Latencies, ServerStats, Stats
 from pilotfish.errors import Code, Failure
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.project import only_project, servers_in_use
-from pilotfish.surfaces.cli.running_daemon import connect, snapshot
+from pilotfish.surfaces.cli.project import only_project, servers_in_use, snapshot
 from pilotfish.surfaces.cli.terminal.status_text import status_lines
 from pilotfish.surfaces.cli.terminal.table import duration, latency, memory, table
-from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
+from pilotfish.surfaces.cli.workspace import connect, host_option, json_option, root_option
 
 BROKEN = 1
 UNAVAILABLE = 2

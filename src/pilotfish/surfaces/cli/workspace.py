@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from pilotfish.errors import Code, Unavailable
 from pilotfish.surfaces.cli.completion import folders, hosts
 from pilotfish.system.ownership import top_of
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pilotfish.api.status import Snapshot
     from pilotfish.config.load import ConfigRequest
     from pilotfish.config.schema import TouchKind
+    from pilotfish.ipc.client import Introduction, Link, Terms
     from pilotfish.service.check_answer import CheckEvent, CheckRequest
 
 T = TypeVar("T")
@@ -152,3 +154,47 @@ def config_request(root: str, environment: Mapping[str, str] = os.environ) -> Co
 def root_of(root: str | None) -> str:
     """The workspace that `--root` names, or the one around the current folder."""
     return root or top_of(os.getcwd())
+
+
+def find_git(root: str) -> str | None:
+    """Never one that the project brings along."""
+    import shutil
+
+    from pilotfish.model import AbsPath
+    from pilotfish.servers.environment import search_path
+
+    path = search_path(os.environ.get("PATH", ""), (AbsPath(root),), trusted=False)
+    return shutil.which("git", path=os.pathsep.join(path))
+
+
+NOT_RUNNING = "No daemon is running: servers start with the first edit or question."
+
+
+def connect(introduction: Introduction | None = None, terms: Terms | None = None) -> Link | None:
+    """A connection to the daemon; None when none runs: looking starts none."""
+    from pilotfish.ipc.client import Terms, open_link
+
+    try:
+        return open_link(introduction, terms or Terms(start=False))
+    except Unavailable as unavailable:
+        if unavailable.code is Code.NOT_FOUND:
+            return None
+        raise
+
+
+def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
+    """A session for the workspace at the daemon; None when no daemon runs."""
+    from pilotfish.ipc.client import Introduction
+
+    return connect(Introduction(os.getcwd(), os.path.abspath(root_of(root)), asking_host()), terms)
+
+
+def ask_daemon(root: str | None, method: str, shape: type[T], terms: Terms | None = None, **params: object) -> T | None:
+    """What the daemon says about the workspace; None when no daemon runs."""
+    import msgspec
+
+    link = running_daemon(root, terms)
+    if link is None:
+        return None
+    with link:
+        return msgspec.convert(link.request(method, params), shape)

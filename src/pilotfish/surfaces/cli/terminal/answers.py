@@ -39,37 +39,29 @@ class Screen(Struct, frozen=True):
 
 def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
     """An answer to a question."""
-    places = _placed(answer)
+    has_places = answer.operation != Operation.DOCUMENT_SYMBOL and isinstance(answer.data, tuple)
+    data = cast("tuple[object, ...]", answer.data if has_places else ())
+    places = [place for item in data for place in _places(item)]
     if not places:
-        yield from _coloured(text_of(_unescaped(answer)), answer)
+        yield from _coloured(answer)
         return
-    yield from _state(answer)
+    if answer.meta.state is not State.FRESH:
+        yield click.style(state_line(answer.meta), fg=STATE_COLOURS[answer.meta.state])
     path = None
     for title, location in places:
         if location.path != path:
             path = location.path
-            yield from _heading(location)
+            external = click.style(" (external)", dim=True) if location.external else ""
+            yield click.style(sanitised(path, MAX_PATH), bold=True) + external
         yield f"{INDENT}{click.style(place_text(location), fg='cyan')}{title}"
         if location.text and not location.text.startswith("…"):
             yield from _source(location, location.text, screen, "green")
-    if (rest := rest_line(answer.meta, len(cast("tuple[object, ...]", answer.data)))) is not None:
+    if (rest := rest_line(answer.meta, len(data))) is not None:
         yield click.style(rest, fg="yellow")
-    yield from _notes(answer)
-
-
-def _unescaped(answer: Answer[Any]) -> Answer[Any]:
-    """With what a model would read after changes, in the characters that a person reads."""
-    if not isinstance(answer.data, Changes) or answer.data.feedback is None:
-        return answer
-    feedback = replace(answer.data.feedback, text=html.unescape(answer.data.feedback.text))
-    return replace(answer, data=replace(answer.data, feedback=feedback))
-
-
-def _placed(answer: Answer[Any]) -> list[tuple[str, Location]]:
-    """The places of an answer, each with what is said about it; none where it is better shown in another way."""
-    if answer.operation == Operation.DOCUMENT_SYMBOL or not isinstance(answer.data, tuple):
-        return []
-    return [place for item in cast("tuple[object, ...]", answer.data) for place in _places(item)]
+    for error in answer.errors:
+        if error.message not in (answer.meta.reason or ""):
+            yield click.style(f"{error.server_id}: {sanitised_lines(error.message, MAX_MESSAGE)}", fg="red")
+    yield from (click.style(f"note: {sanitised(note, MAX_MESSAGE)}", fg="yellow") for note in answer.meta.warnings)
 
 
 def _places(item: object) -> Iterator[tuple[str, Location]]:
@@ -89,11 +81,6 @@ def _places(item: object) -> Iterator[tuple[str, Location]]:
             return
 
 
-def _heading(location: Location) -> Iterator[str]:
-    external = click.style(" (external)", dim=True) if location.external else ""
-    yield click.style(sanitised(location.path, MAX_PATH), bold=True) + external
-
-
 def _source(place: Location | Diagnostic, line: str, screen: Screen, colour: str) -> Iterator[str]:
     end = place.end_character if place.end_line == place.line else len(line) + 1
     mark = pointed(line, place.character - 1, end - 1, screen.columns - 2 * len(INDENT))
@@ -104,44 +91,35 @@ def _source(place: Location | Diagnostic, line: str, screen: Screen, colour: str
 def diagnostic_lines(found: Diagnostic, line: str | None, screen: Screen) -> Iterator[str]:
     colour = SEVERITY_COLOURS[found.severity]
     first, *others = sanitised_lines(found.message, MAX_MESSAGE).splitlines() or [""]
-    by = " ".join(filter(None, (name_text(found.server), found.code and f"({name_text(found.code)})")))
     new = click.style(" new", fg="magenta") if found.introduced else ""
     where = click.style(place_text(found), fg="cyan")
-    yield f"{INDENT}{where} {click.style(found.severity, fg=colour)}{new}  {first}  {click.style(by, dim=True)}"
+    by = click.style(rule_text(found), dim=True)
+    yield f"{INDENT}{where} {click.style(found.severity, fg=colour)}{new}  {first}  {by}"
     yield from (f"{INDENT * 3}{other.strip()}" for other in others)
     if line is not None:
         yield from _source(found, line, screen, colour)
 
 
-def _state(answer: Answer[Any]) -> Iterator[str]:
-    if answer.meta.state is not State.FRESH:
-        yield click.style(state_line(answer.meta), fg=STATE_COLOURS[answer.meta.state])
-
-
-def _notes(answer: Answer[Any]) -> Iterator[str]:
-    reason = answer.meta.reason or ""
-    for error in answer.errors:
-        if error.message not in reason:
-            yield click.style(f"{error.server_id}: {sanitised_lines(error.message, MAX_MESSAGE)}", fg="red")
-    yield from (click.style(f"note: {sanitised(note, MAX_MESSAGE)}", fg="yellow") for note in answer.meta.warnings)
-
-
-def _coloured(text: str, answer: Answer[Any]) -> Iterator[str]:
-    """The text for models, its state and diffs in colour."""
-    lines = text.splitlines()
+def _coloured(answer: Answer[Any]) -> Iterator[str]:
+    """The text for models, its state and diffs in colour; feedback in the characters that a person reads."""
+    if isinstance(answer.data, Changes) and (feedback := answer.data.feedback):
+        feedback = replace(feedback, text=html.unescape(feedback.text))
+        answer = replace(answer, data=replace(answer.data, feedback=feedback))
+    lines = text_of(answer).splitlines()
     head = len(state_line(answer.meta).splitlines()) if answer.meta.state is not State.FRESH else 0
     yield from (click.style(line, fg=STATE_COLOURS[answer.meta.state]) for line in lines[:head])
     yield from lines[head:] if is_empty(answer.data) else map(_diff_line, lines[head:])
 
 
 def _diff_line(line: str) -> str:
-    colour = next((colour for start, colour in DIFF_COLOURS if line.startswith(start)), None)
-    return click.style(line, fg=colour) if colour else re.sub(r"^(Applied|Preview):", _bold, line)
-
-
-def _bold(found: re.Match[str]) -> str:
-    return click.style(found[0], bold=True)
+    if colour := next((colour for start, colour in DIFF_COLOURS if line.startswith(start)), None):
+        return click.style(line, fg=colour)
+    return re.sub(r"^(Applied|Preview):", lambda found: click.style(found[0], bold=True), line)
 
 
 def name_text(name: str) -> str:
     return sanitised(name, MAX_NAME)
+
+
+def rule_text(found: Diagnostic) -> str:
+    return f"{name_text(found.server)} ({name_text(found.code)})" if found.code else name_text(found.server)

@@ -1,4 +1,4 @@
-"""What `check` prints: errors first, then what was not checked, then a summary by file and by rule. Pure.
+"""What `check` is asked for, and what it prints for people: errors, what was not checked, then a summary. Pure.
 
 On a terminal, diagnostics are grouped by file and shown with their source; in a pipe each is one line. Lesser
 diagnostics than the listed ones are counted. The errors of a file can be told before the others are known: they come
@@ -15,7 +15,7 @@ from pilotfish.api.answers import SEVERITIES, Diagnostic, DiagnosticsAnswer, Sta
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_PATH
 from pilotfish.operations.render import place_text
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text
+from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text, rule_text
 from pilotfish.surfaces.cli.terminal.table import table
 
 MAX_LISTED = 100
@@ -26,47 +26,91 @@ TABLES_FROM = 10
 
 TABLE_ROWS = 10
 
+FORMATS = ("text", "json", "sarif", "github")
 
-class ListingOptions(Struct, frozen=True):
-    """Which diagnostics are listed, and which are only counted."""
 
-    least: str = "error"
-    """The least severity that is listed."""
-    counted: str = "hint"
-    """The least severity that is counted; what is below was not asked for."""
-    limit: int | None = None
+class CheckOptions(Struct, frozen=True):
+    """What to check, and which of its diagnostics are findings, listed and printed: the verb's options."""
+
+    paths: tuple[str, ...] = (".",)
+    text: str | None = None
+    """Of the one file, instead of what is on disk."""
+    changed: bool = False
+    only_new: bool = False
+    severity: str | None = None
+    everything: bool = False
+    skip_missing: bool = False
+    form: str = "text"
+    as_json: bool = False
+
+    @property
+    def format(self) -> str:
+        return "json" if self.as_json else self.form
+
+    @property
+    def least(self) -> str:
+        """The least severity that text lists."""
+        return "hint" if self.everything else self.severity or "error"
+
+    def is_wanted(self, found: Diagnostic) -> bool:
+        return not (self.only_new and found.introduced is False)
+
+    def is_finding(self, found: Diagnostic) -> bool:
+        return _rank(found) <= SEVERITIES.index(self.severity or "warning")
 
     def is_listed(self, found: Diagnostic) -> bool:
         return _rank(found) <= SEVERITIES.index(self.least)
 
     def is_counted(self, found: Diagnostic) -> bool:
-        return _rank(found) <= SEVERITIES.index(self.counted)
+        """Where it is not listed: what is below a severity that was named was not asked for."""
+        return self.everything or self.severity is None or self.is_finding(found)
+
+    def is_printed(self, found: Diagnostic) -> bool:
+        """In JSON, SARIF or GitHub's lines."""
+        return self.is_counted(found) if self.format == "json" else self.everything or self.is_finding(found)
+
+    def limit(self, screen: Screen | None) -> int | None:
+        """How many are listed."""
+        return MAX_LISTED if screen and self.severity is None and not self.everything else None
 
 
 def first_lines(
-    answer: DiagnosticsAnswer, listing: ListingOptions, told: int, screen: Screen | None
+    answer: DiagnosticsAnswer, options: CheckOptions, told: int, screen: Screen | None
 ) -> tuple[list[str], int]:
     """The lines about the errors of an answer that is a part of a larger one, and how many errors these are.
 
     `told`: how many were told of the parts before it.
     """
-    errors = [one for one in _listed(answer, listing) if _rank(one[1]) == 0]
-    shown = errors if listing.limit is None else errors[: max(0, listing.limit - told)]
+    errors, limit = [one for one in _listed(answer, options) if _rank(one[1]) == 0], options.limit(screen)
+    shown = errors if limit is None else errors[: max(0, limit - told)]
     return [*_diagnostic_lines(shown, screen)], len(shown)
 
 
 def check_lines(
-    answer: DiagnosticsAnswer, listing: ListingOptions, screen: Screen | None, told: int = 0
+    answer: DiagnosticsAnswer, options: CheckOptions, screen: Screen | None, told: int = 0
 ) -> Iterator[str]:
     """Each diagnostic that is listed, without the first `told`, then notes and the summary; no `screen`: in a pipe,
     where each is a line and none is left out."""
-    listed = _listed(answer, listing)
-    yield from _diagnostic_lines(listed[told : listing.limit], screen)
+    listed, limit = _listed(answer, options), options.limit(screen)
+    yield from _diagnostic_lines(listed[told:limit], screen)
     if answer.meta.state is not State.FRESH:
         # Below a long list, where a person sees it.
         for why in _reasons(answer):
             yield click.style(_one_line(f"{answer.meta.state}: {why}"), fg=STATE_COLOURS[answer.meta.state])
-    yield from _ending(answer, listing, len(listed), f" ({answer.meta.duration_ms / 1000:.1f} s)" if screen else "")
+    if limit is not None and len(listed) > limit:
+        yield f"… and {len(listed) - limit} more (--all lists every one)"
+    for error in answer.errors:
+        if error.message not in (answer.meta.reason or ""):
+            yield click.style(_one_line(error_text(error)), fg="red")
+    for note in answer.meta.warnings:
+        yield click.style(f"note: {_one_line(note)}", fg="yellow")
+    if answer.ok:
+        data = answer.data or {}
+        counted = {path: [found for found in items if options.is_counted(found)] for path, items in data.items()}
+        if screen:
+            yield from _tables(counted)
+        took = f" ({answer.meta.duration_ms / 1000:.1f} s)" if screen else ""
+        yield _summary(answer, counted, options) + took
 
 
 def _reasons(answer: DiagnosticsAnswer) -> Iterator[str]:
@@ -94,28 +138,10 @@ def _diagnostic_lines(listed: Sequence[tuple[str, Diagnostic]], screen: Screen |
         yield from diagnostic_lines(found, screen.line_of(path, found.line), screen)
 
 
-def _listed(answer: DiagnosticsAnswer, listing: ListingOptions) -> list[tuple[str, Diagnostic]]:
+def _listed(answer: DiagnosticsAnswer, options: CheckOptions) -> list[tuple[str, Diagnostic]]:
     """The worst first, then in the order of the answer."""
     every = [(path, found) for path, items in (answer.data or {}).items() for found in items]
-    return sorted((one for one in every if listing.is_listed(one[1])), key=lambda one: _rank(one[1]))
-
-
-def _ending(answer: DiagnosticsAnswer, listing: ListingOptions, listed: int, took: str) -> Iterator[str]:
-    if listing.limit is not None and listed > listing.limit:
-        yield f"… and {listed - listing.limit} more (--all lists every one)"
-    reason = answer.meta.reason or ""
-    for error in answer.errors:
-        if error.message not in reason:
-            yield click.style(_one_line(error_text(error)), fg="red")
-    for note in answer.meta.warnings:
-        yield click.style(f"note: {_one_line(note)}", fg="yellow")
-    if not answer.ok:
-        return
-    data = answer.data or {}
-    counted = {path: [found for found in items if listing.is_counted(found)] for path, items in data.items()}
-    if took:  # a terminal
-        yield from _tables(counted)
-    yield _summary(answer, counted, listing) + took
+    return sorted((one for one in every if options.is_listed(one[1])), key=lambda one: _rank(one[1]))
 
 
 def _tables(counted: Mapping[str, Sequence[Diagnostic]]) -> Iterator[str]:
@@ -124,7 +150,7 @@ def _tables(counted: Mapping[str, Sequence[Diagnostic]]) -> Iterator[str]:
         return
     yield ""
     yield from _table("By file:", findings, lambda path, _: sanitised(path, MAX_PATH))
-    yield from _table("By rule:", findings, lambda _, found: _rule(found))
+    yield from _table("By rule:", findings, lambda _, found: rule_text(found))
     yield ""
 
 
@@ -141,16 +167,16 @@ def _table(
         yield f"  … and {len(rows) - TABLE_ROWS} more"
 
 
-def _summary(answer: DiagnosticsAnswer, counted: Mapping[str, Sequence[Diagnostic]], listing: ListingOptions) -> str:
+def _summary(answer: DiagnosticsAnswer, counted: Mapping[str, Sequence[Diagnostic]], options: CheckOptions) -> str:
     """`3 errors in 2 of 60 files. 12 warnings not listed (--all lists every one).`"""
-    listed = Counter(found.severity for items in counted.values() for found in items if listing.is_listed(found))
-    others = Counter(found.severity for items in counted.values() for found in items if not listing.is_listed(found))
+    listed = Counter(found.severity for items in counted.values() for found in items if options.is_listed(found))
+    others = Counter(found.severity for items in counted.values() for found in items if not options.is_listed(found))
     fresh = answer.meta.state is State.FRESH
     if listed:
-        hit = sum(any(map(listing.is_listed, items)) for items in counted.values())
+        hit = sum(any(map(options.is_listed, items)) for items in counted.values())
         head = f"{click.style(_counts(listed), bold=True)} in {hit} of {_many(len(counted), 'file')}."
     else:
-        what = "problems" if not others else _plural(listing.least)
+        what = "problems" if not others else _plural(options.least)
         head = click.style(f"No {what}{'' if fresh else ' found so far'}", fg="green" if fresh else "yellow")
         head += f" in {_many(len(counted), 'file')}."
     return f"{head} {_counts(others)} not listed (--all lists every one)." if others else head
@@ -158,10 +184,6 @@ def _summary(answer: DiagnosticsAnswer, counted: Mapping[str, Sequence[Diagnosti
 
 def _counts(counts: Counter[str]) -> str:
     return ", ".join(_many(counts[name], name) for name in SEVERITIES if counts[name])
-
-
-def _rule(found: Diagnostic) -> str:
-    return f"{name_text(found.server)} ({name_text(found.code)})" if found.code else name_text(found.server)
 
 
 def _rank(found: Diagnostic) -> int:

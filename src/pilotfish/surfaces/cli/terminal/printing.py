@@ -11,7 +11,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from pilotfish.api.answers import Answer, DiagnosticsAnswer
+from pilotfish.api.answers import Answer
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
 from pilotfish.operations.render import text_of
 from pilotfish.operations.rows import answer_of
@@ -19,7 +19,6 @@ from pilotfish.protocol.notebooks import NotANotebook, code_of, is_notebook
 from pilotfish.protocol.positions import Text
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
-from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, check_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import is_refused
 from pilotfish.system import calls
 from pilotfish.system.real_path import real_path
@@ -38,12 +37,6 @@ class Printed(Struct, frozen=True):
     error: str | None = None
 
 
-def print_answer(answer: Answer[Any], root: str, *, as_json: bool) -> None:
-    """Print an answer about the workspace at `root`."""
-    screen = screen_of() if sys.stdout.isatty() else None
-    print_all(printed_answer(answer, root, os.getcwd() if root else "", screen, as_json=as_json))
-
-
 def print_all(printed: Printed) -> None:
     if printed.output is not None:
         click.echo(printed.output)
@@ -59,32 +52,16 @@ def printed_answer(answer: Answer[Any], root: str, cwd: str, screen: Screen | No
         # ASCII, because a pipe may have any encoding.
         return Printed(json.dumps(structured(answer)))
     if is_refused(answer):
-        return Printed(error=_refusal(answer))
+        # Nothing was asked, so a program that reads standard output gets nothing.
+        return Printed(error="\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors))
     shown = relative_to(cwd, answer, root) if root else answer
     return Printed("\n".join(answer_lines(shown, screen)) if screen else text_of(shown, grouped=False))
 
 
-def printed_check(
-    answer: DiagnosticsAnswer, root: str, cwd: str, listing: ListingOptions, screen: Screen | None, told: int = 0
-) -> Printed:
-    """The answer of a check as text, in the folder `cwd`; without a `screen`, in a pipe.
-
-    `told`: how many of its errors were printed before.
-    """
-    if is_refused(answer):
-        return Printed(error=_refusal(answer))
-    shown = relative_to(cwd, answer, root) if root else answer
-    lines = check_lines(shown, listing, screen, told)
-    return Printed("\n".join(lines if screen else map(click.unstyle, lines)) or None)
-
-
-def _refusal(answer: Answer[Any]) -> str:
-    """What is wrong with the question. Nothing was asked, so a program that reads standard output gets nothing."""
-    return "\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors)
-
-
-def screen_of(texts: Mapping[str, str] | None = None) -> Screen:
-    """The terminal. `texts` replace the contents of files on disk."""
+def find_screen(texts: Mapping[str, str] | None = None) -> Screen | None:
+    """The terminal; None in a pipe. `texts` replace the contents of files on disk."""
+    if not sys.stdout.isatty():
+        return None
     columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)
     return Screen(columns, SourceLines(os.getcwd(), texts or {}).line)
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from typing import Self
 
 import click
 
@@ -23,22 +24,21 @@ ERASED = "\r\x1b[K"
 
 
 class ProgressBar:
-    """Counts steps; the bar appears with the first step after `BAR_AFTER_SECONDS`.
+    """Counts steps; the bar appears with the first step after `BAR_AFTER_SECONDS`, and goes with the block.
 
     Where standard error is no terminal, `in_pipes` is a line about the number of steps and of all, now and then.
+    `write` takes the lines, for a standard error that is another process's.
     """
 
     def __init__(
         self,
         total: int,
-        stack: ExitStack,
         in_pipes: str | None = None,
         now: Callable[[], float] = time.monotonic,
         write: Callable[[str], None] | None = None,
     ) -> None:
-        """`write` takes the lines, for a standard error that is another process's."""
         self.total = total
-        self._stack = stack
+        self._stack = ExitStack()
         self._in_pipes = in_pipes
         self._now = now
         self._write = write
@@ -46,6 +46,12 @@ class ProgressBar:
         self._update: Callable[[int], None] | None = None
         """Of the bar, once it is there."""
         self._line_at = now() + BAR_AFTER_SECONDS
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
     def step(self) -> None:
         self._done += 1
@@ -69,12 +75,6 @@ class ProgressBar:
         elif self._in_pipes is not None and MANY <= self.total > self._done:
             self._line_at = self._now() + LINE_SECONDS
             (self._write or partial(click.echo, err=True))(self._in_pipes.format(self._done, self.total))
-
-
-@contextmanager
-def progress_bar(total: int, in_pipes: str | None = None) -> Generator[ProgressBar]:
-    with ExitStack() as stack:
-        yield ProgressBar(total, stack, in_pipes)
 
 
 @contextmanager

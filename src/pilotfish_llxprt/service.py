@@ -33,8 +33,7 @@ from pilotfish.servers.catalogue import canonical_id
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel
-from pilotfish.surfaces.mcp.connection import load, serve
-from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.surfaces.mcp.connection import McpOptions, load, serve
 from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, ByteStream

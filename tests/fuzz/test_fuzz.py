@@ -61,7 +61,7 @@ OPENS_OTHERS = {
     "surfaces/doctor/verb.py": "our own",
     "surfaces/doctor/setup.py": "/proc",
     "surfaces/install.py": "our own",
-    "surfaces/mcp/prompts.py": "our own",
+    "surfaces/mcp/server.py": "our own",
     "system/confinement.py": "opened for the kernel, not read",
     "system/ownership.py": "one line of git's, up to a size, in which a word is looked for",
     "system/process.py": "/proc",

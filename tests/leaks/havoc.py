@@ -38,7 +38,7 @@ from pilotfish.surfaces import hook
 from pilotfish.surfaces.install import install_bundle
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp import server as mcp_server
-from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.system.process import TAG
 from pilotfish.system.supervisor import PR_SET_CHILD_SUBREAPER
 from support.process_tree import below, environment, member, pids

@@ -81,8 +81,10 @@ def test_positions_are_utf_16_units() -> None:
 
 
 def test_a_hover_without_contents_is_none() -> None:
-    assert hover(Hover(())) is None
-    assert hover(Hover(("int", "doc"))) == {"contents": {"kind": "markdown", "value": "int\n\n---\n\ndoc"}}
+    assert hover(Hover(()), FilePlaces(ROOT, {})) is None
+    assert hover(Hover(("int", "doc")), FilePlaces(ROOT, {})) == {
+        "contents": {"kind": "markdown", "value": "int\n\n---\n\ndoc"}
+    }
 
 
 @pytest.mark.parametrize(

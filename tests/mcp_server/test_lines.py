@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotfish.surfaces.mcp.streams import MAX_LINE, LineDecoder
+from pilotfish.protocol.frames import LineDecoder
+from pilotfish.surfaces.mcp.streams import MAX_LINE
 
 
 def lines(*chunks: bytes) -> list[bytes | None]:
-    decoder = LineDecoder()
+    decoder = LineDecoder(MAX_LINE)
     return [line for chunk in chunks for line in decoder.feed(chunk)]
 
 
@@ -38,7 +39,7 @@ def test_a_line_that_is_too_long_is_passed_over() -> None:
 
 @pytest.mark.proves("F84")
 def test_of_a_line_that_is_too_long_nothing_is_kept() -> None:
-    decoder, chunk = LineDecoder(), b"x" * (MAX_LINE // 4)
+    decoder, chunk = LineDecoder(MAX_LINE), b"x" * (MAX_LINE // 4)
     tracemalloc.start()
     try:
         for _ in range(40):

@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from pilotfish.operations.tools import NAMED
-from pilotfish.surfaces.mcp.prompts import PROMPTS
+from pilotfish.surfaces.mcp.server import PROMPTS
 from support.clients.mcp import client_on
 from support.services.scripted import scripted_service
 

@@ -15,9 +15,9 @@ from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.servers.install import extra_command
 from pilotfish.surfaces.daemon_stream import relay
-from pilotfish.surfaces.mcp import options as mcp_options
+from pilotfish.surfaces.mcp import connection as mcp_connection
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
-from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.surfaces.mcp.connection import McpOptions
 from support.clients.wires import MemoryWire
 
 
@@ -138,9 +138,9 @@ def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPat
     def nowhere(name: str) -> None:
         return None
 
-    monkeypatch.setattr(mcp_options, "find_spec", nowhere)
+    monkeypatch.setattr(mcp_connection, "find_spec", nowhere)
     with pytest.raises(Unavailable) as told:
-        mcp_options.require_sdk()
+        mcp_connection.require_sdk()
     assert told.value.hint == extra_command("mcp")
 
 

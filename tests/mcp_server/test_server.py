@@ -15,7 +15,7 @@ from pilotfish.config.places import PROJECT_FILE
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.servers import tree
-from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on, text_of
 from support.servers.complaining import complaining, silent

@@ -1,4 +1,4 @@
-"""Where one message ends and the next begins: `Content-Length` framing, in and out.
+"""Where one message ends and the next begins: `Content-Length` framing, in and out, and a line for each message.
 
 Any chunking of the same bytes gives the same bodies, the same count of junk, and the same fault if there is one.
 Nothing is allocated for what a header promises: a body grows with the bytes that came, and is refused when its header
@@ -205,3 +205,41 @@ def _check_charset(value: bytes) -> None:
 
 def _brief(digits: bytes) -> str:
     return digits.decode() if len(digits) <= _MOST_DIGITS else f"10^{len(digits) - 1}"
+
+
+class LineDecoder:
+    """Takes the bytes of one stream in any pieces and gives its lines, without their ends and without empty ones.
+
+    A line that is longer than `limit` is not kept: None stands for it.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        """The line so far."""
+        self._size = 0
+
+    @property
+    def unfinished(self) -> bytes:
+        """The line so far; nothing of one that is too long."""
+        return b"".join(self._parts)
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        first, *others = data.split(b"\n")
+        self._add(first)
+        lines: list[bytes | None] = []
+        for part in others:
+            if self._size > self._limit:
+                lines.append(None)
+            elif line := self.unfinished.strip():
+                lines.append(line)
+            self._parts, self._size = [], 0
+            self._add(part)
+        return lines
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._limit:
+            self._parts.clear()
+        else:
+            self._parts.append(part)

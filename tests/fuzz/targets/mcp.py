@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import anyio
 
 from fuzz.pieces import Pieces
+from pilotfish.protocol.frames import LineDecoder
 from pilotfish.surfaces.mcp import streams as mcp_lines
 from pilotfish.surfaces.mcp.streams import message_streams
 from support.clients.wires import MemoryWire
@@ -38,8 +39,8 @@ def run(data: bytes) -> None:
     step = pieces.number() + 1
     stream = pieces.rest()
     with _small_lines():
-        whole = mcp_lines.LineDecoder().feed(stream)
-        decoder = mcp_lines.LineDecoder()
+        whole = LineDecoder(SMALL_LINE).feed(stream)
+        decoder = LineDecoder(SMALL_LINE)
         parts = [line for at in range(0, len(stream), step) for line in decoder.feed(stream[at : at + step])]
         assert whole == parts, (whole, parts)
         asyncio.run(_served(stream))

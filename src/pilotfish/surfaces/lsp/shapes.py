@@ -111,10 +111,9 @@ class ReferenceContext(Wire, frozen=True):
 
 class QuestionParams(TextDocumentPositionParams, frozen=True):
     context: ReferenceContext = ReferenceContext()
-
-
-class RenameParams(TextDocumentPositionParams, frozen=True):
+    """Of `references`."""
     new_name: str = ""
+    """Of `rename`."""
 
 
 class QueryParams(Wire, frozen=True):
@@ -169,7 +168,11 @@ class OpenDocuments:
     def is_saved(self, path: AbsPath, on_disk: str | None) -> bool:
         """Whether the client's text is the one on disk, as far as it is known. None: there is no such file."""
         known = self._open.get(path)
-        return known is None or known.text is None or (on_disk is not None and _same(known.text, on_disk))
+        if known is None or known.text is None:
+            return True
+        # Byte-order marks and line endings are the editor's business.
+        plain = [text and text.removeprefix("\ufeff").replace("\r\n", "\n") for text in (known.text, on_disk)]
+        return plain[0] == plain[1]
 
     def compare(self, path: AbsPath, on_disk: str | None) -> bool:
         """After a report: whether it is saved. Counts those that are not."""
@@ -181,15 +184,6 @@ class OpenDocuments:
     def is_to_be_told(self, path: AbsPath) -> bool:
         """Whether the client is told now that its text is not served: once, until it is saved."""
         return path in self._open and self._open[path].differing == PATIENCE
-
-
-def _same(one: str, other: str) -> bool:
-    """Byte-order marks and line endings are the editor's business."""
-    return _plain(one) == _plain(other)
-
-
-def _plain(text: str) -> str:
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 VARIABLE = KINDS.index("variable")
@@ -209,7 +203,8 @@ class FilePlaces(Struct, frozen=True):
 
     def uri(self, path: str) -> str:
         """Of a path as answers have it: relative, absolute, or the URI of something that is no file."""
-        return path if _is_uri(path) else uri_of(AbsPath(os.path.join(self.root, path)))
+        is_uri = "://" in path and not path.startswith("/") and path_of(path) is None
+        return path if is_uri else uri_of(AbsPath(os.path.join(self.root, path)))
 
     def range(self, path: str, extent: Extent) -> WireRange:
         text = self.texts.get(path)
@@ -273,7 +268,7 @@ def locations(found: Sequence[Location], places: FilePlaces) -> list[WireLocatio
     return [WireLocation(places.uri(at.path), places.range(at.path, at)) for at in found]
 
 
-def hover(found: Hover | None) -> JsonObject | None:
+def hover(found: Hover | None, _: FilePlaces) -> JsonObject | None:
     if found is None or not found.contents:
         return None
     return {"contents": {"kind": "markdown", "value": "\n\n---\n\n".join(found.contents)}}
@@ -281,10 +276,14 @@ def hover(found: Hover | None) -> JsonObject | None:
 
 def symbol_list(found: Sequence[Symbol], places: FilePlaces) -> list[WireSymbol]:
     """`SymbolInformation[]`."""
-    places_of = [WirePlace(places.uri(one.path), places.range(one.path, one)) for one in found]
     return [
-        WireSymbol(one.name, _kind(one.kind), location=place, container_name=one.container)
-        for one, place in zip(found, places_of, strict=True)
+        WireSymbol(
+            one.name,
+            _kind(one.kind),
+            location=WirePlace(places.uri(one.path), places.range(one.path, one)),
+            container_name=one.container,
+        )
+        for one in found
     ]
 
 
@@ -335,13 +334,12 @@ def workspace_edit(changes: Changes, places: FilePlaces) -> JsonObject:
 def _item(item: HierarchyItem, places: FilePlaces) -> WireHierarchyItem:
     name = places.range(item.location.path, item.location)
     text = places.texts.get(item.location.path)
-    reference = {key: value for key, value in to_builtins(item).items() if key in _REFERENCE}
+    reference = {
+        key: value for key, value in to_builtins(item).items() if key in ItemReference.__struct_encode_fields__
+    }
     around = _around(name, item.range.start.line + 1, item.range.end.line + 1, text)
     kind = item.kind if 0 < item.kind < len(KINDS) else VARIABLE
     return WireHierarchyItem(item.name, item.uri, around, name, kind, item.detail, data=reference)
-
-
-_REFERENCE = frozenset(ItemReference.__struct_encode_fields__)
 
 
 def _around(name: WireRange, first: int | None, last: int | None, text: Text | None) -> WireRange:
@@ -373,10 +371,6 @@ def _text_edits(diff: str) -> list[WireTextEdit]:
 
 def _kind(word: str) -> int:
     return (KINDS.index(word) if word in KINDS else 0) or VARIABLE
-
-
-def _is_uri(path: str) -> bool:
-    return ":" in path and not path.startswith("/") and path_of(path) is None and "://" in path
 
 
 def _range(first: int, character: int, last: int, end: int) -> WireRange:

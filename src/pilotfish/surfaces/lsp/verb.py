@@ -1,8 +1,14 @@
-"""`pilotfish lsp`: run by hosts, not by people."""
+"""`pilotfish lsp`: run by hosts, not by people. It copies bytes to and from the daemon, and ends when either does."""
+
+from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from pilotfish.system.ports import ByteStream
 
 
 @click.command()
@@ -19,12 +25,35 @@ def lsp(host: str | None, *, in_process: bool, stdio: bool) -> None:  # noqa: AR
 
     if not in_process:
         start_ahead()
-    from functools import partial
-
     import anyio
 
-    from pilotfish.surfaces.lsp import proxy
     from pilotfish.system.standard_streams import take_standard_streams
 
     with take_standard_streams() as client:
-        anyio.run(partial(proxy.in_process if in_process else proxy.by_daemon, os.getcwd(), host), client)
+        anyio.run(_in_process if in_process else _by_daemon, host, client)
+
+
+async def _by_daemon(host: str | None, client: ByteStream) -> None:
+    """Have the daemon serve, which is started when none runs."""
+    from functools import partial
+
+    from pilotfish.errors import Unavailable
+    from pilotfish.ipc.client import Introduction
+    from pilotfish.surfaces.daemon_stream import open_upgraded, relay
+    from pilotfish.system.standard_streams import until_signalled
+
+    try:
+        async with open_upgraded(Introduction(cwd=os.getcwd(), host=host), "lsp") as daemon:
+            await until_signalled(partial(relay, client, daemon, daemon.end_sending))
+    except Unavailable:
+        # Nothing has been read from the client yet: only connecting fails so.
+        await _in_process(host, client)
+
+
+async def _in_process(host: str | None, client: ByteStream) -> None:
+    from functools import partial
+
+    from pilotfish.surfaces.daemon_stream import serve_in_process
+    from pilotfish.surfaces.lsp.face import serve
+
+    await serve_in_process(partial(serve, client), "lsp", os.getcwd(), host)

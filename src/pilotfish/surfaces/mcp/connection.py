@@ -1,30 +1,60 @@
-"""Serving MCP over a connection, as the rest of the program sees it.
+"""Serving MCP over a connection, and how; as the rest of the program sees it.
 
 The SDK takes a second and 30 MB to import, so nothing here needs it: `serve` imports it in a worker thread when the
 first client is there, and the loop goes on meanwhile. The servers of the client's folder start beside that: a client
 that asks at once waits for the longer of the two. On two processors the handshake comes 0.2 s later for it, and the
-first answer 0.5 s sooner.
+first answer 0.5 s sooner. The program that a host starts imports this too, and therefore not the service either.
 """
+
+from __future__ import annotations
 
 import gc
 import logging
-from types import ModuleType
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
+from msgspec import Struct
 
-from pilotfish.ipc.client_sessions import OpenSession
-from pilotfish.ipc.messages import read_params
-from pilotfish.ipc.upgrades import Upgraded
-from pilotfish.service.service import Service
-from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
-from pilotfish.system.ports import ByteStream
+from pilotfish.errors import Code, Unavailable
+from pilotfish.operations.schemas import ToolSet
 from pilotfish.system.tasks import owned_tasks
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pilotfish.ipc.client_sessions import OpenSession
+    from pilotfish.ipc.upgrades import Upgraded
+    from pilotfish.service.service import Service
+    from pilotfish.system.ports import ByteStream
 
 logger = logging.getLogger(__name__)
 
 
+class McpOptions(Struct, frozen=True):
+    """How tools are listed and answered; None leaves it to the configuration. A client sends it with its request."""
+
+    tools: ToolSet | None = None
+    structured: bool | None = None
+    """Whether results have the envelope as structured content beside the text."""
+
+
+def require_sdk() -> None:
+    """Raise `Unavailable`, with the command that installs it, where the SDK is not installed.
+
+    Finding the package is enough: importing it takes a second.
+    """
+    if find_spec("mcp") is None:
+        from pilotfish.servers.install import extra_command
+
+        hint = extra_command("mcp")
+        raise Unavailable(Code.UNSUPPORTED, "MCP needs the Python package mcp, which is not installed.", hint=hint)
+
+
 async def upgrade(upgraded: Upgraded) -> None:
     """Serve a client of the daemon that asked for MCP."""
+    from pilotfish.ipc.messages import read_params
+
     options = read_params(upgraded.params, McpOptions, McpOptions())
     await serve(upgraded.stream, upgraded.service, upgraded.session, options)
 

@@ -16,10 +16,10 @@ write, and may have been done already, is answered with an error.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -27,24 +27,24 @@ from msgspec import Struct, to_builtins
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
+from pilotfish.protocol.frames import LineDecoder
 from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded, serve_in_process
-from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
+from pilotfish.surfaces.mcp.connection import McpOptions, require_sdk, serve
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
-
-if TYPE_CHECKING:
-    pass
-
 
 Id = int | str
 
 INTERNAL_ERROR = -32603
 """JSON-RPC's code for a fault of the server."""
 
-MAX_HALF = 4 * 1024 * 1024
+MAX_SAID = 4 * 1024 * 1024
 """Bytes of a message that is kept until its end: the daemon refuses a longer one."""
+
+MAX_HEARD = 64 * 1024 * 1024
+"""The same of an answer, which comes from ourselves."""
 
 LOST = "The daemon of Pilotfish ended before it answered. Ask again: the next call starts a new one."
 
@@ -72,15 +72,11 @@ class HostRecord:
         """`initialize`, and the notification that follows its answer."""
         self._owed: dict[Id, bytes | None] = {}
         """Requests without an answer: what is asked again when a daemon is lost; None: not once more."""
-        self.half = b""
-        """The beginning of a message whose end has not come yet."""
+        self._lines = LineDecoder(MAX_SAID)
 
     def said(self, data: bytes) -> None:
         """The host has sent this."""
-        *lines, self.half = (self.half + data).split(b"\n") if b"\n" in data else (self.half + data,)
-        if len(self.half) > MAX_HALF:
-            self.half = b""
-        for line in lines:
+        for line in filter(None, self._lines.feed(data)):
             message = _head(line)
             if message.method == "initialize":
                 self._opening = [line]
@@ -116,7 +112,7 @@ class HostRecord:
             await daemon.stream.send(b"".join(line + b"\n" for line in self._opening[1:]))
         again = [line + b"\n" for line in self._owed.values() if line is not None]
         self._owed = dict.fromkeys(self._owed)
-        await daemon.stream.send(b"".join([*again, self.half]))
+        await daemon.stream.send(b"".join([*again, self._lines.unfinished]))
 
 
 class WholeLines:
@@ -124,8 +120,8 @@ class WholeLines:
 
     def __init__(self, stream: DaemonStream) -> None:
         self.stream = stream
-        self._lines: list[bytes] = []
-        self._rest = b""
+        self._decoder = LineDecoder(MAX_HEARD)
+        self._lines = deque[bytes]()
 
     async def next(self) -> bytes:
         """The next line without its end; empty at the end of the stream. What is no whole line then is dropped."""
@@ -133,10 +129,8 @@ class WholeLines:
             data = await self.stream.receive()
             if not data:
                 return b""
-            parts = (self._rest + data).split(b"\n") if b"\n" in data else [self._rest + data]
-            self._rest = parts.pop()
-            self._lines = [part for part in parts[::-1] if part.strip()]
-        return self._lines.pop()
+            self._lines.extend(filter(None, self._decoder.feed(data)))
+        return self._lines.popleft()
 
 
 class LastingConnection:
@@ -243,6 +237,4 @@ async def by_daemon(options: McpOptions, host: ByteStream) -> None:
 
 
 async def in_process(options: McpOptions, host: ByteStream) -> None:
-    from pilotfish.surfaces.mcp.connection import serve
-
     await serve_in_process(lambda service, session: serve(host, service, session, options), "mcp", os.getcwd())

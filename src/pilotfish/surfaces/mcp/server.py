@@ -20,6 +20,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
+from pathlib import Path
+from string import Template
 from typing import Any, Literal, TypeVar, cast
 
 import anyio
@@ -31,11 +33,11 @@ from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsRequest, ListRootsResult
+from msgspec import Struct, toml
 from pydantic import ValidationError
 
 from pilotfish.api.answers import Answer, Feedback, of_severities, refused
 from pilotfish.api.questions import Operation, Touch
-from pilotfish.config.load import Config
 from pilotfish.config.schema import SAME_SEVERITIES, TouchKind
 from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code, Failure, Unavailable
@@ -51,8 +53,7 @@ from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp.options import McpOptions
-from pilotfish.surfaces.mcp.prompts import listed_prompts, prompt_of
+from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.surfaces.mcp.streams import IncomingMessages, OutgoingMessages, message_streams, serve_eras
 from pilotfish.surfaces.mcp.tools import (
     HOOK,
@@ -130,6 +131,7 @@ class ClientRoots:
 
 
 async def _roots(session: ServerSession) -> list[AbsPath]:
+    """The existing folders among those that the client names."""
     capabilities = session.client_capabilities
     if capabilities is None or capabilities.roots is None or not session.can_send_request:
         return []
@@ -138,13 +140,8 @@ async def _roots(session: ServerSession) -> list[AbsPath]:
     except (MCPError, ValidationError) as error:
         logger.warning("the client did not name its roots: %s", error)
         return []
-    return _folders([str(root.uri) for root in named.roots[:MAX_ROOTS]])
-
-
-def _folders(uris: list[str]) -> list[AbsPath]:
-    """The existing folders among those named."""
-    paths = [path_of(uri) for uri in uris]
-    return list(dict.fromkeys(path for path in paths if path is not None and os.path.isdir(path)))
+    paths = [path_of(str(root.uri)) for root in named.roots[:MAX_ROOTS]]
+    return list(dict.fromkeys(filter(os.path.isdir, filter(None, paths))))
 
 
 PERIOD_SECONDS = 1.0
@@ -170,8 +167,17 @@ async def reporting(
     if not context.meta or context.meta.get("progress_token") is None:
         yield progress
         return
+    started = current_time()
+
+    async def report() -> None:
+        while True:
+            await anyio.sleep(PERIOD_SECONDS)  # noqa: TID251 -- a sign of life has a period; no answer waits for it
+            waiting = waiting_for(service, client)
+            message = f"{progress.text}; {waiting}" if progress.text else waiting
+            await context.session.report_progress(round(current_time() - started, 3), message=message)
+
     async with owned_tasks() as tasks:
-        tasks.start_soon(_report, context, service, client, progress)
+        tasks.start_soon(report)
         yield progress
         tasks.cancel_scope.cancel()
 
@@ -185,17 +191,6 @@ def waiting_for(service: Service, client: ClientSession) -> str:
         f"{server} is indexing" for server, entry in ours.items() if entry.session and entry.session.readiness.busy
     ]
     return "; ".join(sorted([*starting, *working])) or "waiting for the language servers"
-
-
-async def _report(
-    context: ServerRequestContext[Any], service: Service, client: ClientSession, progress: CallProgress
-) -> None:
-    started = current_time()
-    while True:
-        await anyio.sleep(PERIOD_SECONDS)  # noqa: TID251 -- a sign of life has a period; no answer waits for it
-        elapsed, waiting = current_time() - started, waiting_for(service, client)
-        message = f"{progress.text}; {waiting}" if progress.text else waiting
-        await context.session.report_progress(round(elapsed, 3), message=message)
 
 
 MAX_AT_ONCE = 16
@@ -217,15 +212,15 @@ async def serve(stream: ByteStream, service: Service, open_session: OpenSession,
     """Serve one client until it closes its end."""
     connection = McpClient(service, open_session, options)
     server = sdk_server(lambda _context: connection)
+
+    async def run(incoming: IncomingMessages, outgoing: OutgoingMessages) -> None:
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
     try:
         async with message_streams(stream) as (incoming, outgoing):
-            await serve_eras(incoming, outgoing, partial(_run, server))
+            await serve_eras(incoming, outgoing, run)
     finally:
         connection.end()
-
-
-async def _run(server: Server[Any], incoming: IncomingMessages, outgoing: OutgoingMessages) -> None:
-    await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
@@ -237,12 +232,6 @@ def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     async def called(context: Context, params: types.CallToolRequestParams) -> JsonObject:
         return await of(context).call_tool(context, params)
 
-    async def prompts(_context: Context, _params: types.PaginatedRequestParams) -> types.ListPromptsResult:
-        return listed_prompts()
-
-    async def prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        return prompt_of(params)
-
     async def moved(context: Context, params: types.NotificationParams) -> None:
         await of(context).roots_changed(context, params)
 
@@ -251,8 +240,8 @@ def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     server.middleware[:] = [_whole_arguments]
     server.add_request_handler("tools/list", types.PaginatedRequestParams, listed)
     server.add_request_handler("tools/call", types.CallToolRequestParams, called)
-    server.add_request_handler("prompts/list", types.PaginatedRequestParams, prompts)
-    server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompt)
+    server.add_request_handler("prompts/list", types.PaginatedRequestParams, listed_prompts)
+    server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompt_of)
     server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, moved)
     return server
 
@@ -289,13 +278,12 @@ class McpClient:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
         self._listed = await self._offered_now(context, self._service.workspaces.of)
-        tools = [] if self._listed == "nothing" else await self._tools(context, self._listed)
+        tools = list[Schema]()
+        if self._listed != "nothing":
+            # Those that some server of the client's workspace may answer.
+            rows = await self._service.offered(await self._roots.of(context))
+            tools = tool_schemas(Format.MCP, self._listed, rows)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
-
-    async def _tools(self, context: Context, tools: ToolSet) -> list[Schema]:
-        """The tools that some server of the client's workspace may answer."""
-        rows = await self._service.offered(await self._roots.of(context))
-        return tool_schemas(Format.MCP, tools, rows)
 
     async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
         self._roots.forget_roots()
@@ -348,18 +336,19 @@ class McpClient:
 
     async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> JsonObject:
         touch, text = touch_of(arguments), ""
+
+        async def feedback() -> Feedback:
+            client = await self._roots.of(context, next(iter(touch.paths), None))
+            return await self._service.touched(touch, client)
+
         try:
-            text = (await self._in_turn(partial(self._feedback, context, touch))).text
+            text = (await self._in_turn(feedback)).text
         except Failure as failure:
             logger.info("no feedback: %s", failure.message)
         except Exception:
             # Nothing may make an edit look as if it had failed.
             logger.exception("feedback failed paths=%s", touch.paths)
         return hook_result(arguments, text)
-
-    async def _feedback(self, context: Context, touch: Touch) -> Feedback:
-        client = await self._roots.of(context, next(iter(touch.paths), None))
-        return await self._service.touched(touch, client)
 
     async def _announce_changed_tools(self, context: Context, workspace_of: WorkspaceOf) -> None:
         """Tell the client when its list of tools has changed with the configuration or its roots."""
@@ -373,13 +362,10 @@ class McpClient:
     async def _offered_now(self, context: Context, workspace_of: WorkspaceOf) -> OfferedTools:
         """The tools in the client's workspace; none where it has none."""
         try:
-            client = await self._roots.of(context)
-            return self._offered(workspace_of(client).config)
+            config = workspace_of(await self._roots.of(context)).config
         except Failure as gone:
             logger.warning("no tools: %s", gone.message)
             return "nothing"
-
-    def _offered(self, config: Config) -> OfferedTools:
         if not (config.enabled and config.navigation_tools):
             return "nothing"
         return self._options.tools or ToolSet(config.mcp.tools)
@@ -440,3 +426,56 @@ def hook_result(arguments: Mapping[str, object], text: str) -> JsonObject:
         wrapped = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}} if text else {}
         text = encode(wrapped).decode()
     return text_result(text)
+
+
+# --- Prompts ----------------------------------------------------------------------------------------------------------
+
+MAX_ARGUMENT = 200
+"""Characters of what a person fills in: a name or a path."""
+
+
+class WrittenPrompt(Struct, frozen=True):
+    """What a person can ask for by name in a host that shows MCP prompts.
+
+    It costs a model nothing until it is chosen: hosts show the list to the person, not to the model.
+    """
+
+    title: str
+    description: str
+    arguments: Mapping[str, str]
+    """Name → what it is."""
+    text: str
+
+
+PROMPTS = toml.decode(Path(__file__).with_name("prompts.toml").read_bytes(), type=dict[str, WrittenPrompt])
+
+
+async def listed_prompts(_: Context, _params: types.PaginatedRequestParams) -> types.ListPromptsResult:
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(
+                name=name,
+                title=one.title,
+                description=one.description,
+                arguments=[
+                    types.PromptArgument(name=argument, description=what, required=True)
+                    for argument, what in one.arguments.items()
+                ],
+            )
+            for name, one in PROMPTS.items()
+        ]
+    )
+
+
+async def prompt_of(_: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    """The text of a prompt; raises `MCPError` for an unknown one, or without one of its arguments."""
+    prompt = PROMPTS.get(params.name)
+    if prompt is None:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {sanitised(params.name, MAX_ARGUMENT)}")
+    given = params.arguments or {}
+    missing = [name for name in prompt.arguments if not given.get(name)]
+    if missing:
+        raise MCPError(types.INVALID_PARAMS, f"This prompt needs: {', '.join(missing)}")
+    text = Template(prompt.text).substitute({name: sanitised(given[name], MAX_ARGUMENT) for name in prompt.arguments})
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=prompt.description, messages=[message])

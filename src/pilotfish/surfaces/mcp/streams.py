@@ -15,7 +15,7 @@ the SDK is started anew for it; what the client asked before is of no interest a
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import msgspec
@@ -39,11 +39,15 @@ from pydantic_core import PydanticSerializationError
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.protocol.codec import member
+from pilotfish.protocol.frames import LineDecoder
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
 
+
+MAX_LINE = 4 * 1024 * 1024
+"""Bytes of one message, the limit that the SDK has for HTTP. The longest argument is the text of a file to check."""
 
 MAX_OWED = 1_000
 """Unanswered requests. Far more than run at once, so that overload is answered and not waited out."""
@@ -83,7 +87,7 @@ class _Pump:
         self._settled = Pulse()
 
     async def read(self, scope: anyio.CancelScope) -> None:
-        lines = LineDecoder()
+        lines = LineDecoder(MAX_LINE)
         with scope, self._to_server, self._own:
             while data := await self._stream.receive():
                 for line in lines.feed(data):
@@ -100,13 +104,10 @@ class _Pump:
                 logger.info("an MCP client is gone: %s", error)
                 everything.cancel()
 
-    async def _take(self, line: bytes | None) -> None:
-        if line is None:
+    async def _take(self, body: bytes | None) -> None:
+        if body is None:
             await self._refuse(None, INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
-        else:
-            await self._pass_on(line)
-
-    async def _pass_on(self, body: bytes) -> None:
+            return
         try:
             message = jsonrpc_message_adapter.validate_json(body, by_name=False)
         except ValidationError:
@@ -121,11 +122,8 @@ class _Pump:
                 await self._settled.wait()
             self._owed += 1
         metadata = ServerMessageMetadata(on_request_unanswered=self._unanswered)
-        try:
+        with suppress(anyio.BrokenResourceError):  # the server has ended before its client: drop what still comes
             await self._to_server.send(SessionMessage(message, metadata))
-        except anyio.BrokenResourceError:
-            # The server has ended before its client: drop what still comes.
-            return
 
     async def _refuse(self, identifier: RequestId | None, code: int, why: str) -> None:
         self._owed += 1
@@ -165,46 +163,6 @@ def _encoded(message: SessionMessage) -> bytes:
         identifier = message.message.id if isinstance(message.message, JSONRPCResponse) else None
         failed = ErrorData(code=INTERNAL_ERROR, message="the answer cannot be written")
         return JSONRPCError(jsonrpc="2.0", id=identifier, error=failed).model_dump_json(by_alias=True).encode()
-
-
-MAX_LINE = 4 * 1024 * 1024
-"""Bytes of one message, the limit that the SDK has for HTTP. The longest argument is the text of a file to check."""
-
-
-class LineDecoder:
-    """Takes the bytes of one stream in any pieces and gives its lines, without their ends and without empty ones.
-
-    A line that is too long is not kept: None stands for it.
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        """The line so far."""
-        self._size = 0
-
-    def feed(self, data: bytes) -> list[bytes | None]:
-        first, *others = data.split(b"\n")
-        self._add(first)
-        lines: list[bytes | None] = []
-        for part in others:
-            lines += self._end()
-            self._add(part)
-        return lines
-
-    def _add(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > MAX_LINE:
-            self._parts.clear()
-        else:
-            self._parts.append(part)
-
-    def _end(self) -> list[bytes | None]:
-        size, parts = self._size, self._parts
-        self._parts, self._size = [], 0
-        if size > MAX_LINE:
-            return [None]
-        line = b"".join(parts).strip()
-        return [line] if line else []
 
 
 _Serve = Callable[[IncomingMessages, OutgoingMessages], Awaitable[None]]

@@ -38,7 +38,7 @@ def mcp(tools: str | None, root: str | None, *, structured: bool | None, in_proc
         start_ahead()
     from pilotfish.operations.schemas import ToolSet
     from pilotfish.surfaces.mcp import proxy
-    from pilotfish.surfaces.mcp.options import McpOptions
+    from pilotfish.surfaces.mcp.connection import McpOptions
 
     options = McpOptions(None if tools is None else ToolSet(tools), structured)
     proxy.run(partial(proxy.in_process if in_process else proxy.by_daemon, options))

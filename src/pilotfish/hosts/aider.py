@@ -12,10 +12,10 @@ from pilotfish.errors import Code, Refused
 from pilotfish.hosts.edits.yaml_edit import YamlEdit
 from pilotfish.hosts.shared.hook_settings import RESTART
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile, shell
-from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, MAX_FILES, HostEvent, OtherEvent, TouchEvent
+from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, MAX_FILES, HostEvent, OtherEvent, Printed, TouchEvent
 
 
-class AiderDialect:
+class AiderDialect(Printed):
     def read(self, event: bytes) -> HostEvent:
         *names, rest = event.split(b"\0")
         if rest:
@@ -24,9 +24,6 @@ class AiderDialect:
         if not files:
             return OtherEvent()
         return TouchEvent(Touch(files, "edit", plain=True, max_bytes=MAX_BYTES), "")
-
-    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
-        return feedback.encode(errors="replace") + b"\n"
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:

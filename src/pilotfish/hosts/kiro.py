@@ -21,13 +21,13 @@ from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
     WITHOUT_FILES,
     HostEvent,
+    Printed,
     ToolHookEvent,
     ToolHooks,
     event_as,
     host_tools,
     names_in,
 )
-from pilotfish.protocol.codec import encode
 
 PATHS = ("path", "file_path", "filePath", "targetFile")
 
@@ -53,9 +53,7 @@ class KiroHooks(ToolHooks, frozen=True):
         return self.event_of(said)
 
     def written(self, feedback: str, event: str) -> bytes:
-        if event in self.stops:
-            return encode({"decision": self.objection, "reason": feedback})
-        return feedback.encode(errors="replace") + b"\n"
+        return super().written(feedback, event) if event in self.stops else Printed().written(feedback, event)
 
 
 DIALECT = KiroHooks(

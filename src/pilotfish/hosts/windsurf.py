@@ -20,6 +20,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     HostEvent,
     HostTool,
     OtherEvent,
+    Printed,
     ToolCall,
     TouchEvent,
     UnreadEvent,
@@ -52,7 +53,7 @@ class WindsurfEvent(Struct, frozen=True):
     tool_info: WindsurfTool = field(default_factory=WindsurfTool)
 
 
-class WindsurfDialect:
+class WindsurfDialect(Printed):
     def read(self, event: bytes) -> HostEvent:
         said = event_as(event, WindsurfEvent)
         name, path = said.agent_action_name, said.tool_info.file_path
@@ -64,9 +65,6 @@ class WindsurfDialect:
         if found is not None:
             return replace(found, conversation=said.trajectory_id, cwd=cwd, event=name)
         return OtherEvent() if name in OTHER_EVENTS else UnreadEvent(name)
-
-    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
-        return feedback.encode(errors="replace") + b"\n"
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:

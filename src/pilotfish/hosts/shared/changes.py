@@ -73,16 +73,6 @@ def read_host_file(path: str, within: str) -> HostFile:
         os.close(descriptor)
 
 
-def missing_folders(path: str) -> tuple[str, ...]:
-    """The folders that must be created for a file, the outermost first."""
-    missing: list[str] = []
-    folder = os.path.dirname(path)
-    while not os.path.isdir(folder):
-        missing.insert(0, folder)
-        folder = os.path.dirname(folder)
-    return tuple(missing)
-
-
 def write(target: str, content: bytes | None, mode: int) -> None:
     """Replace the content atomically, or remove the file for None; raises `Unavailable` when nothing has changed."""
     try:
@@ -96,40 +86,29 @@ def write(target: str, content: bytes | None, mode: int) -> None:
         raise Unavailable(Code.FILE_UNREADABLE, f"{target} cannot be written: {error.strerror}") from None
 
 
-def remove_empty(folders: Sequence[str]) -> list[str]:
-    """Remove those folders that are empty, the innermost first; returns the others."""
-    for folder in sorted(folders, key=len, reverse=True):
-        with suppress(OSError):
-            os.rmdir(folder)
-    return [folder for folder in folders if os.path.isdir(folder)]
-
-
-def usual_mode(*, executable: bool) -> int:
-    """The mode of a new file under the user's umask."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return (0o777 if executable else 0o666) & ~mask
-
-
 @dataclass(frozen=True, slots=True)
 class Receipt:
+    """As it is written."""
+
     file: str
     existed: bool
     after: str
-    """Digest of what we wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A receipt, and the file as it was before."""
+    """What a receipt says of a file."""
 
-    receipt: Receipt
     before: bytes | None
+    """The file as it was; None where there was none."""
+    after: str
+    """Digest of what we wrote."""
 
 
 class Receipts:
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._folders = os.path.join(folder, "folders.json")
 
     def find(self, file: str) -> Kept | None:
         """The receipt of a file; None when there is none, or none that can be read."""
@@ -137,9 +116,9 @@ class Receipts:
             with open(self._place(file, "json"), "rb") as written:
                 receipt = decode(written.read(), Receipt)
             if not receipt.existed:
-                return Kept(receipt, None)
+                return Kept(None, receipt.after)
             with open(self.backup(file), "rb") as kept:
-                return Kept(receipt, kept.read())
+                return Kept(kept.read(), receipt.after)
         except (OSError, Malformed):
             return None
 
@@ -156,16 +135,20 @@ class Receipts:
         """The copy of the file as it was before."""
         return self._place(file, "backup")
 
-    def keep(self, file: str, before: bytes | None, after: bytes, made: Sequence[str] = ()) -> None:
-        """Record a change before the file is written; `made` are the folders created for it. Raises `Unavailable`."""
+    def keep(self, file: str, before: bytes | None, after: bytes) -> None:
+        """Record a change, and the folders that it needs, before the file is written. Raises `Unavailable`."""
         receipt = Receipt(file, before is not None, digest(after))
+        made, folder = set[str](), os.path.dirname(file)
+        while not os.path.isdir(folder):
+            made.add(folder)
+            folder = os.path.dirname(folder)
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             if before is not None:
                 _write(self.backup(file), before)
             _write(self._place(file, "json"), encode(receipt))
             if made:
-                self.remember(sorted({*self.folders(), *made}))
+                self._remember(sorted({*self.folders(), *made}))
         except OSError as error:
             message = f"cannot write a backup in {self._folder}: {error.strerror}"
             raise Unavailable(Code.FILE_UNREADABLE, message, hint="Nothing was changed.") from None
@@ -178,16 +161,20 @@ class Receipts:
         except (OSError, Malformed):
             return ()
 
-    def remember(self, folders: Sequence[str]) -> None:
+    def remove_empty_folders(self) -> None:
+        """Remove those of `folders` that are empty, the innermost first."""
+        folders = self.folders()
+        for folder in sorted(folders, key=len, reverse=True):
+            with suppress(OSError):
+                os.rmdir(folder)
+        self._remember([folder for folder in folders if os.path.isdir(folder)])
+
+    def _remember(self, folders: Sequence[str]) -> None:
         if folders:
-            _write(self._folders, encode(list(folders)))
+            _write(self._folders, encode(folders))
         else:
             with suppress(FileNotFoundError):
                 os.unlink(self._folders)
-
-    @property
-    def _folders(self) -> str:
-        return os.path.join(self._folder, "folders.json")
 
     def forget(self, file: str) -> None:
         for kind in ("json", "backup"):
@@ -225,7 +212,6 @@ class HostFileChange:
     now: HostFile
     without: bytes | None
     then: bytes | None
-    kept: Kept | None
     removes: bool = False
     """Whether our part goes."""
 
@@ -237,29 +223,31 @@ class HostFileChange:
     def mode(self) -> int:
         if self.now.mode is not None:
             return self.now.mode | (0o100 if self.file.executable else 0)
-        return usual_mode(executable=self.file.executable)
+        # Of a new file, under the user's umask.
+        mask = os.umask(0)
+        os.umask(mask)
+        return (0o777 if self.file.executable else 0o666) & ~mask
 
 
 def plan_setup(wired: WiredFile, receipts: Receipts) -> HostFileChange | None:
     """The change that puts our part in; None for an optional file that is not ours. Raises `Refused`, with its name."""
-    now, kept, without = _read_without(wired, receipts)
+    now, without = _read_without(wired, receipts)
     try:
         text = _decoded(now.content)
-        if text is not None and wired.edit.is_in(text):
-            # The host may have written the file anew, in an order and a layout of its own.
-            return HostFileChange(wired, now, without, now.content, kept)
-        then = wired.edit.added(_decoded(without)).encode()
+        # The host may have written the file anew, in an order and a layout of its own.
+        is_in = text is not None and wired.edit.is_in(text)
+        then = now.content if is_in else wired.edit.added(_decoded(without)).encode()
     except Refused as refused:
         if wired.optional:
             return None
         raise _named(wired, refused) from None
-    return HostFileChange(wired, now, without, then, kept)
+    return HostFileChange(wired, now, without, then)
 
 
 def plan_removal(wired: WiredFile, receipts: Receipts) -> HostFileChange:
     """The change that takes our part out; raises `Refused`, with the file's name."""
-    now, kept, without = _read_without(wired, receipts)
-    return HostFileChange(wired, now, without, without, kept, removes=True)
+    now, without = _read_without(wired, receipts)
+    return HostFileChange(wired, now, without, without, removes=True)
 
 
 def read_state(wired: WiredFile, receipts: Receipts) -> WiringState:
@@ -274,19 +262,13 @@ def read_state(wired: WiredFile, receipts: Receipts) -> WiringState:
 
 def diff_of(change: HostFileChange) -> str:
     """The change as a unified diff."""
-    before, after = (_shown(content) for content in (change.now.content, change.then))
+    contents = change.now.content, change.then
+    before, after = ([] if one is None else one.decode(errors="replace").splitlines() for one in contents)
     if not before and len(after) > MAX_NEW_LINES:
         return f"+++ {change.now.path} (new, {len(after)} lines)"
     name = change.now.path if change.now.path == change.now.target else f"{change.now.path} -> {change.now.target}"
-    lines = difflib.unified_diff(
-        before,
-        after,
-        name if before else "/dev/null",
-        name if change.then is not None else "/dev/null",
-        n=1,
-        lineterm="",
-    )
-    return sanitised_lines("\n".join(lines), MAX_DIFF)
+    names = name if before else "/dev/null", name if change.then is not None else "/dev/null"
+    return sanitised_lines("\n".join(difflib.unified_diff(before, after, *names, n=1, lineterm="")), MAX_DIFF)
 
 
 def carry_out(changes: Sequence[HostFileChange], receipts: Receipts) -> None:
@@ -295,9 +277,12 @@ def carry_out(changes: Sequence[HostFileChange], receipts: Receipts) -> None:
     try:
         for change in changes:
             if change.then is not None and not change.removes:
-                receipts.keep(change.now.target, change.without, change.then, missing_folders(change.now.target))
+                receipts.keep(change.now.target, change.without, change.then)
             if change.is_needed:
-                _check_unchanged(change)
+                if read_host_file(change.file.path, change.file.within) != change.now:
+                    # Hosts write their files themselves, some of them often.
+                    message = f"{change.now.path} was changed by another program just now"
+                    raise Unavailable(Code.STALE, message, hint="Nothing was changed by setup. Run it again.")
                 write(change.now.target, change.then, change.mode)
                 done.append(change)
     except Failure:
@@ -306,31 +291,25 @@ def carry_out(changes: Sequence[HostFileChange], receipts: Receipts) -> None:
         raise
     removed = [change for change in changes if change.removes]
     if removed:
-        receipts.remember(remove_empty(receipts.folders()))
+        receipts.remove_empty_folders()
     for change in removed:
         receipts.forget(change.now.target)
 
 
-def _check_unchanged(change: HostFileChange) -> None:
-    """Hosts write their files themselves, some of them often."""
-    if read_host_file(change.file.path, change.file.within) != change.now:
-        message = f"{change.now.path} was changed by another program just now"
-        raise Unavailable(Code.STALE, message, hint="Nothing was changed by setup. Run it again.")
-
-
-def _read_without(wired: WiredFile, receipts: Receipts) -> tuple[HostFile, Kept | None, bytes | None]:
+def _read_without(wired: WiredFile, receipts: Receipts) -> tuple[HostFile, bytes | None]:
+    """A file, and its content without our part."""
     now = read_host_file(wired.path, wired.within)
     kept = receipts.find(now.target)
     if now.content is None:
-        return now, kept, None
-    if kept is not None and kept.receipt.after == digest(now.content):
-        return now, kept, kept.before
+        return now, None
+    if kept is not None and kept.after == digest(now.content):
+        return now, kept.before
     try:
         before = None if kept is None else _decoded(kept.before) or ""
         text = wired.edit.removed(_decoded(now.content) or "", before)
     except Refused as refused:
         raise _named(wired, refused) from None
-    return now, kept, None if text is None else text.encode()
+    return now, None if text is None else text.encode()
 
 
 def _decoded(content: bytes | None) -> str | None:
@@ -342,7 +321,3 @@ def _decoded(content: bytes | None) -> str | None:
 
 def _named(wired: WiredFile, refused: Refused) -> Refused:
     return Refused(refused.code, f"{wired.path}: {refused.message}", hint=refused.hint)
-
-
-def _shown(content: bytes | None) -> list[str]:
-    return [] if content is None else content.decode(errors="replace").splitlines()

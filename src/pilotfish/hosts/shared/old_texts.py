@@ -21,11 +21,10 @@ The text around the envelope (a shell's here-document) is ignored.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
 from msgspec import Struct
 
-from pilotfish.protocol.codec import fields
+from pilotfish.protocol.codec import fields, items
 
 HUNK_HEADER = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+(?P<line>\d+)(?:,(?P<new>\d+))? @@")
 NO_NEWLINE = "\\"
@@ -77,9 +76,6 @@ class OldTexts(Struct, frozen=True):
 NONE = OldTexts({}, {})
 
 
-# --- What an event says ---------------------------------------------------------------------------------------------
-
-
 def old_texts_of(files: Sequence[str], arguments: object, response: object, patch: object = None) -> OldTexts:
     """What the call of a tool says about the files that it has changed, the surest source first.
 
@@ -112,18 +108,20 @@ def original_text(response: object) -> str | None:
 
 def shown_hunks(response: object) -> Undo:
     """The hunks that a tool shows: `structuredPatch` of Claude Code, `fileDiff` of Gemini CLI and its kin."""
-    said = fields(response)
-    structured = tuple(_structured_hunks(said.get("structuredPatch")))
+    said, found = fields(response), list[Hunk]()
+    for hunk in map(fields, items(said.get("structuredPatch"))):
+        start, lines = hunk.get("newStart"), [line for line in items(hunk.get("lines")) if isinstance(line, str)]
+        if isinstance(start, int) and lines and len(lines) == len(items(hunk.get("lines"))):
+            found.append(Hunk(tuple(lines), start - 1))
     diff = fields(said.get("returnDisplay")).get("fileDiff")
-    return structured or (unified_hunks(diff) if isinstance(diff, str) else ())
+    return tuple(found) or (unified_hunks(diff) if isinstance(diff, str) else ())
 
 
 def replacements(arguments: object) -> Undo:
     """The strings that a tool was told to replace, one or several; none where it was to replace every one of them."""
     given = fields(arguments)
-    several = given.get("edits") or given.get("replacements")
-    pairs = [_replacement(edit) for edit in cast("list[object]", several)] if isinstance(several, list) else []
-    found = pairs or [_replacement(given)]
+    several = items(given.get("edits") or given.get("replacements"))
+    found = [_replacement(edit) for edit in several] or [_replacement(given)]
     return tuple(pair for pair in found if pair is not None) if None not in found else ()
 
 
@@ -173,9 +171,6 @@ def _hunk_lines(lines: list[str], at: int, old: int, new: int) -> tuple[str, ...
     return tuple(lines[at:end]) if not old and not new else None
 
 
-# --- Back from the new text -----------------------------------------------------------------------------------------
-
-
 def old_text(new: str, undo: Undo) -> str | None:
     """The text before an edit, from the text after it; None when it cannot be told for certain."""
     if not undo:
@@ -217,10 +212,10 @@ def _without_hunk(text: str, hunk: Hunk, limit: int | None) -> tuple[str | None,
     if start is None:
         return None, None
     rest = lines[start + len(new) :]
-    lost, gained = _newline_marks(hunk)
-    if gained and rest:
-        return None, None
-    if lost and rest != [""]:
+    # Whether only the old text, or only the new one, ends without a line end.
+    signs = {before[:1] for before, line in zip(hunk.lines, hunk.lines[1:], strict=False) if line[:1] == NO_NEWLINE}
+    lost, gained = signs == {"-"}, signs == {"+"}
+    if (gained and rest) or (lost and rest != [""]):
         return None, None
     rest = [] if lost else [""] if gained else rest
     return "\n".join([*lines[:start], *old, *rest]), start
@@ -236,24 +231,6 @@ def _start_of(hunk: Hunk, lines: list[str], new: list[str]) -> int | None:
         first = next((index for index, line in enumerate(lines) if line.strip() == hunk.anchor), 0)
     found = [at for at in range(first, len(lines) - len(new) + 1) if lines[at : at + len(new)] == new]
     return found[0] if len(found) == 1 else None
-
-
-def _newline_marks(hunk: Hunk) -> tuple[bool, bool]:
-    """Whether only the old text, or only the new one, ends without a line end."""
-    signs = {before[:1] for before, line in zip(hunk.lines, hunk.lines[1:], strict=False) if line[:1] == NO_NEWLINE}
-    return signs == {"-"}, signs == {"+"}
-
-
-# --- Shapes ---------------------------------------------------------------------------------------------------------
-
-
-def _structured_hunks(value: object) -> Iterator[Hunk]:
-    for each in cast("list[object]", value) if isinstance(value, list) else []:
-        hunk = fields(each)
-        start, lines = hunk.get("newStart"), hunk.get("lines")
-        texts = cast("list[object]", lines) if isinstance(lines, list) else []
-        if isinstance(start, int) and texts and all(isinstance(line, str) for line in texts):
-            yield Hunk(tuple(cast("list[str]", texts)), start - 1)
 
 
 def _envelope_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
@@ -293,17 +270,16 @@ class PatchSection(Struct, frozen=True):
     """Where its text is afterwards, as the patch spells it; empty for a file that is deleted."""
     lines: tuple[str, ...]
 
-    @property
-    def changes_text(self) -> bool:
-        """Whether a file is left with a new text: not when it is deleted, nor when it is only moved."""
-        # A new file may be empty, and its text is new all the same.
-        changed = self.kind == ADD or any(line.startswith(("+", "-")) for line in self.lines)
-        return changed and bool(self.path)
-
 
 def patched_files(patch: str) -> tuple[str, ...]:
     """The files that a patch leaves with a new text, in its order, each once, as it spells them."""
-    return tuple(dict.fromkeys(section.path for section in patch_sections(patch) if section.changes_text))
+    # Not one that is deleted, nor one that is only moved. A new file may be empty, and its text is new all the same.
+    changed = (
+        section.path
+        for section in patch_sections(patch)
+        if section.path and (section.kind == ADD or any(line.startswith(("+", "-")) for line in section.lines))
+    )
+    return tuple(dict.fromkeys(changed))
 
 
 def only_renames(patch: str) -> bool:
@@ -313,28 +289,17 @@ def only_renames(patch: str) -> bool:
 
 
 def patch_sections(patch: str) -> Iterator[PatchSection]:
-    kind, path = "", ""
+    kind, path, is_inside = "", "", False
     lines: list[str] = []
-    for line in _inside(patch):
+    for line in [*patch.splitlines(), BEGIN, DELETE]:  # the last two end the last section
         header = next((word for word in (ADD, UPDATE, DELETE) if line.startswith(word)), None)
-        if header is not None:
+        if line.strip() in {BEGIN, END}:
+            is_inside = line.strip() == BEGIN
+        elif is_inside and header is not None:
             if kind:
                 yield PatchSection(kind, path, tuple(lines))
             kind, path, lines = header, "" if header == DELETE else line[len(header) :].strip(), []
-        elif line.startswith(MOVE):
+        elif is_inside and line.startswith(MOVE):
             path = line[len(MOVE) :].strip() if path else ""
-        else:
+        elif is_inside:
             lines.append(line)
-    if kind:
-        yield PatchSection(kind, path, tuple(lines))
-
-
-def _inside(patch: str) -> Iterator[str]:
-    inside = False
-    for line in patch.splitlines():
-        if line.strip() == BEGIN:
-            inside = True
-        elif line.strip() == END:
-            inside = False
-        elif inside:
-            yield line

@@ -31,6 +31,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     HostTouchKind,
     MomentEvent,
     OtherEvent,
+    Printed,
     StartEvent,
     ToolCall,
     TouchEvent,
@@ -55,7 +56,7 @@ class PlainEvent(Struct, frozen=True):
     session: str = ""
 
 
-class PlainDialect:
+class PlainDialect(Printed):
     def read(self, event: bytes) -> HostEvent:
         said = event_as(event, PlainEvent)
         match said.event:
@@ -70,9 +71,6 @@ class PlainDialect:
                 return TouchEvent(touch, said.session, said.cwd, said.root)
             case "touched":
                 return OtherEvent()
-
-    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
-        return feedback.encode(errors="replace") + b"\n"
 
 
 DIALECT = PlainDialect()
@@ -105,7 +103,11 @@ class PluginDialect(Struct, frozen=True):
             case "ended":
                 return EndEvent(session)
             case "touched":
-                call = ToolCall(said.tool or said.toolName, _without_mention(said.args or said.input))
+                given = fields(said.args or said.input)
+                if isinstance(path := given.get("path"), str):
+                    # As Pi's tools take it: they ignore an `@` before it, as people mention files.
+                    given = {**given, "path": path.removeprefix("@")}
+                call = ToolCall(said.tool or said.toolName, given)
                 found = touch_event(self.tools, call, FeedbackForm(max_bytes=None))
                 if said.isError or found is None:
                     return OtherEvent()
@@ -113,10 +115,3 @@ class PluginDialect(Struct, frozen=True):
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace")
-
-
-def _without_mention(arguments: object) -> object:
-    """The arguments with a path as Pi's tools take it: they ignore an `@` before it, as people mention files."""
-    given = fields(arguments)
-    path = given.get("path")
-    return {**given, "path": path.removeprefix("@")} if isinstance(path, str) else given

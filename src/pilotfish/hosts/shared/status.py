@@ -46,7 +46,8 @@ class HostStatus:
     unseen: str = ""
 
     def lines(self) -> list[str]:
-        lines = [f"{self.title} ({self.scope}): {self._verdict}"]
+        verdict = "not installed" if not self.installed else "does not work" if self.trouble else "works"
+        lines = [f"{self.title} ({self.scope}): {verdict}"]
         lines += [f"  {path}: {state}" for path, state in self.files.items()]
         lines += [f"  {trouble}" for trouble in self.trouble]
         return [*lines, *([f"  {self.unseen}"] if self.unseen else [])]
@@ -60,12 +61,6 @@ class HostStatus:
             "files": dict(self.files),
             "trouble": list(self.trouble),
         }
-
-    @property
-    def _verdict(self) -> str:
-        if not self.installed:
-            return "not installed"
-        return "does not work" if self.trouble else "works"
 
 
 def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus | None:
@@ -87,17 +82,20 @@ def wired_otherwise(host: HostSpec, where: Where, receipts: Receipts) -> Where |
 
 def _way_in_use(host: HostSpec, where: Where, receipts: Receipts) -> tuple[Where, dict[str, str]]:
     """Of the ways in which the host may call us the one that is in use, and the state of each of its files."""
+
+    def state(file: WiredFile) -> str:
+        try:
+            return WORDS[read_state(file, receipts)]
+        except Failure as failure:
+            return failure.message
+
+    def fitness(files: dict[str, str]) -> tuple[int, int]:
+        states = list(files.values())
+        return states.count(WORDS["wired"]), states.count(WORDS["outdated"])
+
     ways = [replace(where, way=way) for way in host.ways]
-    said = [(way, {file.path: _read_state(file, receipts) for file in host.files(way)}) for way in ways]
-    states = [(list(files.values()), (way, files)) for way, files in said]
-    return max(states, key=lambda one: (one[0].count(WORDS["wired"]), one[0].count(WORDS["outdated"])))[1]
-
-
-def _read_state(file: WiredFile, receipts: Receipts) -> str:
-    try:
-        return WORDS[read_state(file, receipts)]
-    except Failure as failure:
-        return failure.message
+    found = [(way, {file.path: state(file) for file in host.files(way)}) for way in ways]
+    return max(found, key=lambda one: fitness(one[1]))
 
 
 def _try(host: HostSpec, where: Where) -> list[str]:
@@ -112,7 +110,7 @@ def _try(host: HostSpec, where: Where) -> list[str]:
             case "mcp":
                 troubles["MCP server"] = try_mcp_server(where.programs)
             case "lsp":
-                troubles["language server"] = try_lsp(host.name, where.programs)
+                troubles["language server"] = try_server(where.programs.lsp(host.name), frame(INITIALIZE))
             case "daemon":
                 troubles["daemon"] = try_daemon(where.programs)
     return [f"the {what} fails: {why}" for what, why in troubles.items() if why]
@@ -124,28 +122,24 @@ SECONDS = 30.0
 ANSWER_BYTES = 65536
 """More than the answer to `initialize` has; its begin is enough."""
 
-INITIALIZE: Json = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "pilotfish setup", "version": "1"},
-    },
-}
+INITIALIZE = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    b'"clientInfo":{"name":"pilotfish setup","version":"1"}}}'
+)
 
 
 def try_hook(host: HostSpec, programs: Programs) -> str | None:
     """What is wrong with the hook of a host; None when its event has reached the daemon."""
     conversation = f"setup {uuid.uuid4()}"
-    began, ended = host.session_events
     with tempfile.TemporaryDirectory(prefix="pilotfish-setup-") as folder:
-        event = (began % (conversation, json.dumps(folder)[1:-1])).encode()
-        trouble = _run(programs.hook(host.name), event, folder)
-        if trouble is None and not _is_known(conversation, programs):
-            trouble = "the event did not reach the daemon: see `pilotfish daemon logs`"
-        _run(programs.hook(host.name), (ended % (conversation, json.dumps(folder)[1:-1])).encode(), folder)
+        began, ended = ((one % (conversation, json.dumps(folder)[1:-1])).encode() for one in host.session_events)
+        trouble = _run(programs.hook(host.name), began, folder)
+        if trouble is None:
+            known = [session["conversation"] for session in _about(programs).get("sessions", ())]
+            trouble = (
+                None if conversation in known else "the event did not reach the daemon: see `pilotfish daemon logs`"
+            )
+        _run(programs.hook(host.name), ended, folder)
         return trouble
 
 
@@ -157,42 +151,34 @@ def try_lint(programs: Programs) -> str | None:
 
 @cache
 def try_mcp_server(programs: Programs) -> str | None:
-    """What is wrong with the MCP server; None when it answers `initialize`."""
-    return _try_server(programs.mcp, json.dumps(INITIALIZE).encode() + b"\n")
+    """What is wrong with the MCP server, which several hosts start; None when it answers `initialize`."""
+    return try_server(programs.mcp, INITIALIZE + b"\n")
 
 
-def try_lsp(host: str, programs: Programs) -> str | None:
-    """What is wrong with the language server; None when it answers `initialize`."""
-    return _try_server(programs.lsp(host), frame(json.dumps(INITIALIZE).encode()))
-
-
-def _try_server(command: list[str], request: bytes) -> str | None:
+def try_server(command: list[str], request: bytes) -> str | None:
+    """What is wrong with a server of ours; None when it answers `initialize`."""
     quiet = subprocess.DEVNULL
     try:
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, cwd="/")
     except OSError as error:
         return str(error)
+    assert child.stdin is not None
+    assert child.stdout is not None
     try:
-        return _initialize(child, request)
+        with child.stdin as stdin, child.stdout as stdout:
+            # Its input stays open until it has answered: the end of the input is the end of the session.
+            stdin.write(request)
+            stdin.flush()
+            if not select.select([stdout], [], [], SECONDS)[0]:
+                return f"no answer within {SECONDS:.0f} s"
+            said = os.read(stdout.fileno(), ANSWER_BYTES)
+            stdin.close()
+            child.wait(SECONDS)
     except (BrokenPipeError, subprocess.TimeoutExpired) as error:
         return f"{type(error).__name__}: see `pilotfish daemon logs`"
     finally:
         child.kill()
         child.wait()
-
-
-def _initialize(child: subprocess.Popen[bytes], request: bytes) -> str | None:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with child.stdin as stdin, child.stdout as stdout:
-        # Its input stays open until it has answered: the end of the input is the end of the session.
-        stdin.write(request)
-        stdin.flush()
-        if not select.select([stdout], [], [], SECONDS)[0]:
-            return f"no answer within {SECONDS:.0f} s"
-        said = os.read(stdout.fileno(), ANSWER_BYTES)
-        stdin.close()
-        child.wait(SECONDS)
     return None if b'"serverInfo"' in said else "it exited without an answer: see `pilotfish daemon logs`"
 
 
@@ -220,10 +206,6 @@ def _run(command: list[str], event: bytes, folder: str) -> str | None:
     return ended.stderr.decode(errors="replace").strip() or f"it exited with status {ended.returncode}"
 
 
-def _is_known(conversation: str, programs: Programs) -> bool:
-    return any(session["conversation"] == conversation for session in _about(programs).get("sessions", ()))
-
-
 def _about(programs: Programs) -> dict[str, Any]:
     """What the daemon says of itself; nothing where it cannot be asked."""
     try:
@@ -249,14 +231,10 @@ def is_installed(host: HostSpec, where: Where, receipts: Receipts) -> bool:
 def _has_others_files(path: str, receipts: Receipts) -> bool:
     path = real_path(path)
     if path not in receipts.folders():
-        return os.path.exists(path) and not _is_ours(path, receipts)
+        kept = receipts.find(path)
+        return os.path.exists(path) and (kept is None or kept.before is not None)
     try:
         names = os.listdir(path)
     except OSError:
         return False
     return any(_has_others_files(os.path.join(path, name), receipts) for name in names)
-
-
-def _is_ours(path: str, receipts: Receipts) -> bool:
-    kept = receipts.find(path)
-    return kept is not None and not kept.receipt.existed

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.old_texts import NONE, Undo, old_texts_of, only_renames, patched_files
+from pilotfish.hosts.shared.old_texts import Undo, old_texts_of, only_renames, patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode, fields, items
 
 
@@ -91,6 +91,13 @@ HostEvent = TouchEvent | MomentEvent | StartEvent | EndEvent | OtherEvent | Unre
 def names_in(text: str) -> frozenset[str]:
     """The names in a text; of events there are many, and a line for each would hide the rest of a module."""
     return frozenset(text.split())
+
+
+class Printed:
+    """The half of a dialect that answers with the text as it is."""
+
+    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
+        return feedback.encode(errors="replace") + b"\n"
 
 
 class HostDialect(Protocol):
@@ -210,8 +217,11 @@ class ToolHooks(Struct, frozen=True):
                 return StartEvent(said.session_id, said.cwd)
             case "SessionEnd":
                 return EndEvent(said.session_id)
+            case self.before if files := files_of(self.tools, said.tool_name, said.tool_input):
+                return TouchEvent(Touch(files, "read"), said.session_id, said.cwd)
             case self.before:
-                return self._before(said)
+                # What is changed between this and the end of the call is the conversation's work.
+                return StartEvent(said.session_id, said.cwd, warms=False)
             case self.after:
                 return self._after(said)
             case self.prompt:
@@ -227,13 +237,6 @@ class ToolHooks(Struct, frozen=True):
         if event in self.stops:
             return encode({"decision": self.objection, "reason": feedback})
         return encode({"hookSpecificOutput": {"hookEventName": event, "additionalContext": feedback}})
-
-    def _before(self, said: ToolHookEvent) -> HostEvent:
-        files = files_of(self.tools, said.tool_name, said.tool_input)
-        if files:
-            return TouchEvent(Touch(files, "read"), said.session_id, said.cwd)
-        # What is changed between this and the end of the call is the conversation's work.
-        return StartEvent(said.session_id, said.cwd, warms=False)
 
     def moment(
         self, said: ToolHookEvent, kind: Literal["call", "prompt", "stop"], *, counts: bool = True
@@ -269,11 +272,12 @@ def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEv
     if not files:
         return None
     tool = tools[call.name]
+    if tool.kind == "read":
+        return TouchEvent(Touch(files, "read", plain=form.plain, max_bytes=form.max_bytes), "")
     patch = fields(call.arguments).get(tool.patch) if tool.patch else None
-    old = NONE if tool.kind == "read" else old_texts_of(files, call.arguments, call.response, patch)
-    batch = None if tool.kind == "read" else "part"
+    old = old_texts_of(files, call.arguments, call.response, patch)
     before = dict(old.known) or None
-    touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before, batch=batch)
+    touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before, batch="part")
     return TouchEvent(touch, "", undos=old.undos)
 
 

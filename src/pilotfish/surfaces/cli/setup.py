@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 from msgspec import Struct
@@ -86,7 +86,9 @@ def setup(
     It gets hooks after its edits, and tools for its model. Changes are shown first, and a backup is kept.
     """
     receipts = Receipts(os.path.join(user_places(os.environ).state, "setup"))
-    chosen = _chosen_hosts(host, every=every or ((status or repair) and host is None))
+    if (every or ((status or repair) and host is None)) == (host is not None):
+        raise click.UsageError("Name one HOST, or say --all.")
+    chosen = list(load_hosts().values()) if host is None else [load_host(host)]
     if status:
         context.exit(_print_status(chosen, root, receipts, as_json=as_json))
     if repair:
@@ -96,12 +98,6 @@ def setup(
     if every:
         context.exit(run.change_all(chosen, ask=not yes))
     run.change(chosen[0])
-
-
-def _chosen_hosts(host: str | None, *, every: bool) -> list[HostSpec]:
-    if every == (host is not None):
-        raise click.UsageError("Name one HOST, or say --all.")
-    return list(load_hosts().values()) if host is None else [load_host(host)]
 
 
 def where_of(scope: SetupScope, root: str | None) -> Where:
@@ -144,12 +140,14 @@ class SetupRun(Struct, frozen=True):
         plan = self._plan(host)
         _show_diffs(plan)
         if not self.dry_run:
-            self._write(plan)
+            carry_out(plan.changes, self.receipts)
         if self.remove:
             return
         self._show_cautions(host)
         if not self.dry_run and plan.needed:
-            self._show_backups(plan)
+            for change in plan.needed:
+                if change.without is not None and not change.removes:
+                    click.echo(f"Backup of {change.now.path}: {self.receipts.backup(change.now.target)}")
             for sentence in self._left_to_person(host):
                 click.echo(f"{host.title}: {sentence}")
             if self.way == "lsp" and host.by_lsp:
@@ -158,10 +156,12 @@ class SetupRun(Struct, frozen=True):
 
     def change_all(self, every: Sequence[HostSpec], *, ask: bool) -> int:
         """Change all hosts that are installed; one that is refused does not keep the others from it. The exit code."""
-        hosts = self._concerned(every)
+        hosts = [host for host in every if self.concerns(host)]
         if not self.remove:
+            # To be removed is what is wired, whether its host is installed or not any more.
+            hosts = [host for host in hosts if is_installed(host, self.where, self.receipts)]
             click.echo(f"Found here: {', '.join(host.title for host in hosts) or 'none'}.")
-        plans = [self.try_plan(host) for host in hosts]
+        plans = [_tried(host, lambda host=host: self._plan(host)) for host in hosts]
         for plan in plans:
             if plan.failure is None and self.dry_run:
                 _show_diffs(plan)
@@ -170,7 +170,7 @@ class SetupRun(Struct, frozen=True):
         needed = [plan for plan in plans if plan.needed]
         if needed and ask and not self.dry_run and not _may_write():
             return 1
-        done = plans if self.dry_run else [self.try_write(plan) for plan in plans]
+        done = plans if self.dry_run else [_tried(plan.host, lambda plan=plan: self._written(plan)) for plan in plans]
         for plan in done:
             if plan.failure is not None:
                 why = f"{plan.failure.message} {plan.failure.hint or ''}".rstrip()
@@ -178,11 +178,6 @@ class SetupRun(Struct, frozen=True):
         if not self.dry_run:
             self._show_summary(done)
         return 1 if any(plan.failure for plan in done) else 0
-
-    def _concerned(self, every: Sequence[HostSpec]) -> list[HostSpec]:
-        """To be removed is what is wired, whether its host is installed or not any more."""
-        in_scope = [host for host in every if self.concerns(host)]
-        return [host for host in in_scope if self.remove or is_installed(host, self.where, self.receipts)]
 
     def concerns(self, host: HostSpec) -> bool:
         return self.where.scope in host.scopes
@@ -213,20 +208,8 @@ class SetupRun(Struct, frozen=True):
         files = [file for each in reversed(ways) for file in host.files(replace(self.where, way=each))]
         return {file.path: file for file in (*files, *(advice_files(host, self.where) if self.remove else ()))}
 
-    def _write(self, plan: HostPlan) -> None:
+    def _written(self, plan: HostPlan) -> HostPlan:
         carry_out(plan.changes, self.receipts)
-
-    def try_plan(self, host: HostSpec) -> HostPlan:
-        try:
-            return self._plan(host)
-        except Failure as failure:
-            return HostPlan(host, failure=failure)
-
-    def try_write(self, plan: HostPlan) -> HostPlan:
-        try:
-            self._write(plan)
-        except Failure as failure:
-            return HostPlan(plan.host, failure=failure)
         return plan
 
     def _left_to_person(self, host: HostSpec) -> tuple[str, ...]:
@@ -255,14 +238,17 @@ class SetupRun(Struct, frozen=True):
             if holds(self.where):
                 click.echo(f"{host.title}: {caution}")
 
-    def _show_backups(self, plan: HostPlan) -> None:
-        for change in plan.needed:
-            if change.without is not None and not change.removes:
-                click.echo(f"Backup of {change.now.path}: {self.receipts.backup(change.now.target)}")
-
     def _show_undo(self, what: str) -> None:
         scope = "" if self.where.is_global else " --project"
         click.echo(f"Undo it with `pilotfish setup {what}{scope} --remove`.")
+
+
+def _tried(host: HostSpec, work: Callable[[], HostPlan]) -> HostPlan:
+    """One that fails does not keep the others from it."""
+    try:
+        return work()
+    except Failure as failure:
+        return HostPlan(host, failure=failure)
 
 
 def _may_write() -> bool:
@@ -285,14 +271,11 @@ def _show_diffs(plan: HostPlan) -> None:
 
 def file_lines(plan: HostPlan) -> list[str]:
     """One for each file; `--dry-run` shows the changes themselves."""
-    kinds = [
-        "new" if change.now.content is None else "remove" if change.then is None else "change" for change in plan.needed
-    ]
-    changed = zip(plan.needed, kinds, strict=True)
-    return [f"{plan.host.title}: {change.now.path} ({kind})" for change, kind in changed]
 
+    def kind(change: HostFileChange) -> str:
+        return "new" if change.now.content is None else "remove" if change.then is None else "change"
 
-# --- Repair ---------------------------------------------------------------------------------------------------------
+    return [f"{plan.host.title}: {change.now.path} ({kind(change)})" for change in plan.needed]
 
 
 def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, dry_run: bool) -> int:
@@ -306,29 +289,18 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
     return 0
 
 
-# --- Status ---------------------------------------------------------------------------------------------------------
-
-
 def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
     """Print which hosts are wired; 1 when one of them does not work."""
-    _say_broken_configuration(root_of(root))
+    # A host that is wired well shows nothing of a server that the configuration does not start.
+    for problem in load(config_request(root_of(root))).errors:
+        click.echo(f"The configuration has an error: {problem}", err=True)
     found = [check_host(host, where_of(scope, root), receipts) for host in chosen for scope in host.scopes]
     wired = [status for status in found if status is not None]
     unread = read_unread(where_of("global", root).programs) if wired else ()
     if as_json:
         click.echo(json.dumps([status.as_json() for status in wired]))
     else:
-        for status in wired:
-            for line in status.lines():
-                click.echo(line)
-        for line in unread:
+        none = () if wired else ("No host is wired. `pilotfish setup --all` wires those that are installed.",)
+        for line in (*(line for status in wired for line in status.lines()), *unread, *none):
             click.echo(line)
-        if not wired:
-            click.echo("No host is wired. `pilotfish setup --all` wires those that are installed.")
     return 1 if unread or any(status.trouble for status in wired) else 0
-
-
-def _say_broken_configuration(root: str) -> None:
-    """A host that is wired well shows nothing of a server that the configuration does not start."""
-    for problem in load(config_request(root)).errors:
-        click.echo(f"The configuration has an error: {problem}", err=True)

@@ -12,10 +12,10 @@ from pilotfish.errors import Code, Refused
 from pilotfish.hosts.edits.yaml_edit import YamlEdit
 from pilotfish.hosts.shared.hook_settings import RESTART
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile, shell
-from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, MAX_FILES, HostEvent, OtherEvent, Printed, TouchEvent
+from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, MAX_FILES, HostEvent, OtherEvent, PlainAnswer, TouchEvent
 
 
-class AiderDialect(Printed):
+class AiderDialect(PlainAnswer):
     def read(self, event: bytes) -> HostEvent:
         *names, rest = event.split(b"\0")
         if rest:

@@ -21,7 +21,7 @@ from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
     WITHOUT_FILES,
     HostEvent,
-    Printed,
+    PlainAnswer,
     ToolHookEvent,
     ToolHooks,
     event_as,
@@ -53,7 +53,7 @@ class KiroHooks(ToolHooks, frozen=True):
         return self.event_of(said)
 
     def written(self, feedback: str, event: str) -> bytes:
-        return super().written(feedback, event) if event in self.stops else Printed().written(feedback, event)
+        return super().written(feedback, event) if event in self.stops else PlainAnswer().written(feedback, event)
 
 
 DIALECT = KiroHooks(

@@ -20,7 +20,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     HostEvent,
     HostTool,
     OtherEvent,
-    Printed,
+    PlainAnswer,
     ToolCall,
     TouchEvent,
     UnreadEvent,
@@ -53,7 +53,7 @@ class WindsurfEvent(Struct, frozen=True):
     tool_info: WindsurfTool = field(default_factory=WindsurfTool)
 
 
-class WindsurfDialect(Printed):
+class WindsurfDialect(PlainAnswer):
     def read(self, event: bytes) -> HostEvent:
         said = event_as(event, WindsurfEvent)
         name, path = said.agent_action_name, said.tool_info.file_path

@@ -31,7 +31,7 @@ from pilotfish.hosts.shared.tool_hooks import (
     HostTouchKind,
     MomentEvent,
     OtherEvent,
-    Printed,
+    PlainAnswer,
     StartEvent,
     ToolCall,
     TouchEvent,
@@ -56,7 +56,7 @@ class PlainEvent(Struct, frozen=True):
     session: str = ""
 
 
-class PlainDialect(Printed):
+class PlainDialect(PlainAnswer):
     def read(self, event: bytes) -> HostEvent:
         said = event_as(event, PlainEvent)
         match said.event:

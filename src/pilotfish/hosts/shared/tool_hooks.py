@@ -93,7 +93,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-class Printed:
+class PlainAnswer:
     """The half of a dialect that answers with the text as it is."""
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer

@@ -26,6 +26,7 @@ from pilotfish.config.sheets import Names, translation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
+from pilotfish.operations.schemas import McpOptions
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Json
 from pilotfish.sanitise import sanitised
@@ -33,7 +34,7 @@ from pilotfish.servers.catalogue import canonical_id
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel
-from pilotfish.surfaces.mcp.connection import McpOptions, load, serve
+from pilotfish.surfaces.mcp.connection import load, serve
 from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, ByteStream

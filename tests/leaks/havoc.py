@@ -33,12 +33,12 @@ from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.model import AbsPath
+from pilotfish.operations.schemas import McpOptions
 from pilotfish.servers.install import ToolsFolder, bundles
 from pilotfish.surfaces import hook
 from pilotfish.surfaces.install import install_bundle
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp import server as mcp_server
-from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.system.process import TAG
 from pilotfish.system.supervisor import PR_SET_CHILD_SUBREAPER
 from support.process_tree import below, environment, member, pids

@@ -8,9 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.schemas import Format, McpOptions, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
-from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from pilotfish.surfaces.mcp.streams import MAX_LINE, MAX_OWED
 from support.clients.raw_mcp import VERSIONS, RawClient, initialize, raw_client, request

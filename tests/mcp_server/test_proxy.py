@@ -12,12 +12,11 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from pilotfish.operations.schemas import ToolSet
+from pilotfish.operations.schemas import McpOptions, ToolSet
 from pilotfish.servers.install import extra_command
 from pilotfish.surfaces.daemon_stream import relay
 from pilotfish.surfaces.mcp import connection as mcp_connection
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
-from pilotfish.surfaces.mcp.connection import McpOptions
 from support.clients.wires import MemoryWire
 
 

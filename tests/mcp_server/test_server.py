@@ -13,9 +13,8 @@ from mcp_types import ListRootsResult, Root, RootsListChangedNotification
 
 from pilotfish.config.places import PROJECT_FILE
 from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import ToolSet
+from pilotfish.operations.schemas import McpOptions, ToolSet
 from pilotfish.servers import tree
-from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on, text_of
 from support.servers.complaining import complaining, silent

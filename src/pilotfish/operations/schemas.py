@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
+from msgspec import Struct
+
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.operations.tools import ONE_TOOL, SNAKE, OperationTool, named_tools, operation_tools, opta_tools
@@ -39,6 +41,14 @@ class ToolSet(StrEnum):
     NAMED = "named"
     ONE = "lsp"
     OPTA = "opta"
+
+
+class McpOptions(Struct, frozen=True):
+    """How tools are listed and answered; None leaves it to the configuration. A client sends it with its request."""
+
+    tools: ToolSet | None = None
+    structured: bool | None = None
+    """Whether results have the envelope as structured content beside the text."""
 
 
 def tool_schemas(

@@ -14,10 +14,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from msgspec import Struct
 
 from pilotfish.errors import Code, Unavailable
-from pilotfish.operations.schemas import ToolSet
+from pilotfish.operations.schemas import McpOptions
 from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
@@ -29,14 +28,6 @@ if TYPE_CHECKING:
     from pilotfish.system.ports import ByteStream
 
 logger = logging.getLogger(__name__)
-
-
-class McpOptions(Struct, frozen=True):
-    """How tools are listed and answered; None leaves it to the configuration. A client sends it with its request."""
-
-    tools: ToolSet | None = None
-    structured: bool | None = None
-    """Whether results have the envelope as structured content beside the text."""
 
 
 def require_sdk() -> None:

@@ -27,9 +27,10 @@ from msgspec import Struct, to_builtins
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
+from pilotfish.operations.schemas import McpOptions
 from pilotfish.protocol.frames import LineDecoder
 from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded, serve_in_process
-from pilotfish.surfaces.mcp.connection import McpOptions, require_sdk, serve
+from pilotfish.surfaces.mcp.connection import require_sdk, serve
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled

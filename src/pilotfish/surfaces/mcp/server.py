@@ -43,7 +43,7 @@ from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.model import AbsPath
-from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
+from pilotfish.operations.schemas import Format, McpOptions, Schema, ToolSet, tool_schemas
 from pilotfish.operations.tools import NAMED
 from pilotfish.paths import is_inside
 from pilotfish.pool.plan import Starting
@@ -53,7 +53,6 @@ from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp.connection import McpOptions
 from pilotfish.surfaces.mcp.streams import IncomingMessages, OutgoingMessages, message_streams, serve_eras
 from pilotfish.surfaces.mcp.tools import (
     HOOK,

@@ -36,9 +36,8 @@ def mcp(tools: str | None, root: str | None, *, structured: bool | None, in_proc
             raise Refused(Code.ROOT_GONE, f"cannot enter the workspace {root}: {error.strerror}") from None
     if not in_process:
         start_ahead()
-    from pilotfish.operations.schemas import ToolSet
+    from pilotfish.operations.schemas import McpOptions, ToolSet
     from pilotfish.surfaces.mcp import proxy
-    from pilotfish.surfaces.mcp.connection import McpOptions
 
     options = McpOptions(None if tools is None else ToolSet(tools), structured)
     proxy.run(partial(proxy.in_process if in_process else proxy.by_daemon, options))

@@ -14,7 +14,7 @@ import pytest
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.model import AbsPath
 from pilotfish.service.changes.journal import lock_abandoned
-from pilotfish.service.python_environments import PythonEnvironments
+from pilotfish.service.launches import PythonEnvironments
 from support.clients.ears import Ear
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, fake_server, no_daemon_left
 from support.files.approvals import approve

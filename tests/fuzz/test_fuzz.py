@@ -52,7 +52,7 @@ OPENS_OTHERS = {
     "servers/worktrees.py": "by servers/tree.py, as lines up to a size",
     "service/changes/journal.py": "our own",
     "service/changes/transaction.py": "what we write",
-    "service/python_environments.py": "our own",
+    "service/launches.py": "our own",
     "service/texts.py": "by system/files.py",
     "store.py": "our own",
     "surfaces/cli/batch.py": "what the user names on the command line",

@@ -20,7 +20,7 @@ from pilotfish.servers.catalogue import load
 from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Withheld, admitted, filled
 from pilotfish.servers.locate import Lookup, ProgramFound, locate
-from pilotfish.service.python_environments import PythonEnvironments
+from pilotfish.service.launches import PythonEnvironments
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
 

@@ -24,14 +24,13 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration, batch, may_match, wanted
-from pilotfish.protocol.wire import DidChangeWatchedFilesParams
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.on_demand import reread
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.system.clock import current_time
 from pilotfish.system.ownership import is_in_worktree
 from pilotfish.system.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import owned_tasks, side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -138,12 +137,8 @@ class DiskChanges:
     async def catch_up(self, concerns: Callable[[AbsPath], bool], seconds: float = CATCH_UP_SECONDS) -> None:
         """Deliver all changes on disk to the sessions of these roots now; takes at most so many seconds."""
         behind = [root for path, root in self._roots.items() if concerns(path) and not root.is_in_step()]
-        if len(behind) == 1:
-            await behind[0].catch_up(seconds)
-        elif behind:
-            async with owned_tasks() as tasks:
-                for root in behind:
-                    tasks.start_soon(root.catch_up, seconds)
+        if behind:
+            await side_by_side(lambda root: root.catch_up(seconds), behind)
 
     async def _tell(self, session: Session) -> None:
         """The same for one session, from within a check."""
@@ -177,7 +172,7 @@ class DiskChanges:
         except Exception:
             logger.exception("watching failed server=%s root=%s", session.server, session.root)
         finally:
-            if root.ends_deserted():
+            if root.is_deserted:
                 del self._roots[session.root]
 
 
@@ -233,9 +228,8 @@ class _Root:
             self._watcher = None
             self._let_in()
 
-    def ends_deserted(self) -> bool:
-        if not self._members:
-            self._life.cancel()
+    @property
+    def is_deserted(self) -> bool:
         return not self._members
 
     def _let_in(self) -> None:
@@ -272,6 +266,8 @@ class _Root:
         finally:
             del self._members[session]
             self._outdated = True
+            if self.is_deserted:
+                self._life.cancel()
             if in_step is not None:
                 # It has ended, and its own failure says more.
                 in_step.set()
@@ -286,11 +282,10 @@ class _Root:
         except OSError:
             # `catch_up` meets the same error and handles it.
             return False
-        members = self._members.values()
         deque(self._pass_on(self._watcher, found or (), now), 0)
-        for member in members:
+        for member in self._members.values():
             self._outdated |= member.look()
-        if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
+        if found is None or self._outdated or self._undelivered():
             return False
         for session in self._members:
             self._release(session, self._behind())
@@ -411,13 +406,11 @@ class _Root:
 
     async def _deliver_all(self) -> None:
         """Returns when every session was sent what was found by now, also by another task."""
-        members = [member for member in self._members.values() if member.has_news or member.delivering.locked()]
-        if len(members) == 1:
-            await self._deliver(members[0])
-        elif members:
-            async with owned_tasks() as tasks:
-                for member in members:
-                    tasks.start_soon(self._deliver, member)
+        if members := self._undelivered():
+            await side_by_side(self._deliver, members)
+
+    def _undelivered(self) -> list[_Member]:
+        return [member for member in self._members.values() if member.has_news or member.delivering.locked()]
 
     async def _deliver(self, member: _Member) -> None:
         async with self._ledgers.of(member.session).shared():
@@ -435,9 +428,12 @@ class _Root:
                 message, asked_for = None, tuple(dict.fromkeys((*session.watchers(), *member.registrations)))
                 with anyio.CancelScope(shield=True):  # what was flushed is nowhere else
                     for piece in _pieces(flush.changes):
-                        _note_inputs(session, piece)
+                        if session.inputs is not None:
+                            for one in piece:
+                                session.inputs.note(one.path, one.change, is_open=session.documents.is_open(one.path))
                         await anyio.lowlevel.checkpoint()
-                    message = await _message(session, flush.changes, asked_for)
+                    make = partial(batch, flush.changes, asked_for, (session.root,))
+                    message = make() if len(flush.changes) <= PIECE else await anyio.to_thread.run_sync(make)
                 # An open document is what we sent: of its file this is no news, unless it is closed before it follows.
                 told_open, paths = set(session.documents.paths), [one.path for one in flush.changes]
                 if flush.rescan:
@@ -473,20 +469,6 @@ class _Root:
 
 def _pieces(changes: Sequence[PathChange]) -> Iterator[Sequence[PathChange]]:
     return (changes[start : start + PIECE] for start in range(0, len(changes), PIECE))
-
-
-async def _message(
-    session: Session, changes: Sequence[PathChange], asked_for: Sequence[WatchRegistration]
-) -> DidChangeWatchedFilesParams | None:
-    """Made in a thread where there are many."""
-    make = partial(batch, changes, asked_for, (session.root,))
-    return make() if len(changes) <= PIECE else await anyio.to_thread.run_sync(make)
-
-
-def _note_inputs(session: Session, changes: Iterable[PathChange]) -> None:
-    if session.inputs is not None:
-        for found in changes:
-            session.inputs.note(found.path, found.change, is_open=session.documents.is_open(found.path))
 
 
 @lru_cache(MAX_FOLDERS)

@@ -36,16 +36,18 @@ from pilotfish.servers.inputs import (
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
 from pilotfish.servers.locate import PLUGINS, ProgramFound, find_npm_file, locate, own_plugins
 from pilotfish.servers.matching import own_files, sources_in
+from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import is_marked
 from pilotfish.servers.spec import Environment, ServerSpec
-from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.tree import DiskTree, Evidence, Witness
 from pilotfish.servers.worktrees import Share, Started, share_of
-from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.server_programs import ServerPrograms
-from pilotfish.system.ownership import make_private_folders, own_home
+from pilotfish.system import calls
+from pilotfish.system.ownership import is_private, make_private_folders, own_home
 from pilotfish.system.ports import Confinement, Launch
 from pilotfish.system.real_path import real_path
+from pilotfish.system.regular_files import replace_file
 
 MAX_NAMED = 5
 """Files that a refusal names."""
@@ -56,6 +58,64 @@ more than twice the memory and the time of one (`bench/worktrees.py`)."""
 
 PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
 """Of `servers.launch`: what differs with the Python environment of a root."""
+
+
+class PythonEnvironments:
+    """Those of a workspace's roots: found as data, kept while the files they rest on stay as they are."""
+
+    def __init__(self, workspace: AbsPath, variables: Mapping[str, str], folder: str) -> None:
+        self._workspace = workspace
+        self._variables = variables
+        self._folder = folder
+        """Private, outside of every project: where the stand-in interpreters are."""
+        self._known: dict[AbsPath, tuple[PythonEnvironment | None, Evidence]] = {}
+
+    def of(self, root: AbsPath) -> PythonEnvironment | None:
+        known = self._known.pop(root, None)
+        if known is None or not known[1].holds():
+            witness = Witness(DiskTree())
+            environment = find_environment(Project(root, self._workspace, self._variables), witness)
+            evidence = witness.evidence()
+            if evidence is None:
+                # Something changed just now: look again next time.
+                return environment
+            known = environment, evidence
+        self._known[root] = known
+        return known[0]
+
+    def interpreter(self, root: AbsPath) -> str | None:
+        """A program of ours that answers as the environment's interpreter would; None without an environment."""
+        environment = self.of(root)
+        if environment is None:
+            return None
+        script = stand_in(environment)
+        path = os.path.join(self._folder, f"python-{_digest(script)}")
+        if not _is_ours(path, script):
+            make_private_folders(self._folder)
+            replace_file(path, script.encode(errors="surrogateescape"), 0o700)
+        return path
+
+    def fingerprint(self, root: AbsPath) -> str:
+        """Differs when a server would have to be told of another environment."""
+        environment = self.of(root)
+        return "" if environment is None else _digest(stand_in(environment))
+
+
+def _is_ours(path: str, script: str) -> bool:
+    """Whether the file is there, is this user's alone, and says just that: servers run it."""
+
+    def without_links(path: str, flags: int) -> int:
+        return os.open(path, flags | calls.O_NOFOLLOW | calls.O_NONBLOCK)
+
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=without_links) as file:
+            return is_private(os.fstat(file.fileno())) and file.read(len(script) + 1) == script
+    except OSError:
+        return False
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 class Launches:
@@ -74,8 +134,6 @@ class Launches:
         self._environment = environment
         self._for_servers = for_servers
         self.pythons = PythonEnvironments(config.root, environment, os.path.join(places.state, "pythons"))
-        self._fingerprints: dict[str, str] = {}
-        self._python_servers: dict[str, bool] = {}
         self._passing: TemporaryDirectory[str] | None = None
         """Removed with this process."""
 
@@ -89,7 +147,7 @@ class Launches:
         )
 
     def _key(self, spec: ServerSpec, root: AbsPath) -> Key:
-        python = self.pythons.fingerprint(root) if self._asks_for_python(spec) else ""
+        python = self.pythons.fingerprint(root) if not placeholders(spec).isdisjoint(PYTHON_PLACEHOLDERS) else ""
         guests = " ".join(self._guests(spec, root).values())
         place = (spec.id, root, f"{python} {guests}")
         if place not in self._programs.known.keys:
@@ -113,7 +171,8 @@ class Launches:
 
     def rules(self, server: str, root: AbsPath) -> str:
         """What the configuration says about a server."""
-        return f"{self._configured(server)} {self._programs.trusts(root)} {self._config.security.remote_schemas}"
+        own = self._config.servers[server].fingerprint
+        return f"{own} {self._programs.trusts(root)} {self._config.security.remote_schemas}"
 
     def _surroundings(self) -> str:
         """Differs for two clients whose environments would make two different servers of one program."""
@@ -132,11 +191,6 @@ class Launches:
         environment.setdefault("HOME", own_home())
         return environment
 
-    def _configured(self, server: str) -> str:
-        if server not in self._fingerprints:
-            self._fingerprints[server] = self._config.servers[server].fingerprint
-        return self._fingerprints[server]
-
     def _options(self, candidate: Candidate) -> SessionOptions:
         spec, root = candidate.spec, candidate.root
         located, allowed = self._programs.located(spec, root), self._programs.admitted(spec, root)
@@ -147,9 +201,13 @@ class Launches:
         plain = environment = self._child_environment({**self._for_servers, **ready.env}, root)
         held, folder = None, root
         if not self._programs.trusts(root):
-            environment, folder = self._own_places(spec, root, plain)
+            own = AbsPath(self._state_of(spec, root))
+            environment = own_variables(plain, own)
+            folder = own if spec.shown is not None and spec.shown.own_folder else root
             held = self._confinement(spec, root, located.path, environment)
-        outside, python = outside_folders(spec.inputs, root), self._python_packages(spec, root)
+        outside, python = outside_folders(spec.inputs, root), tuple[AbsPath, ...]()
+        if spec.inputs.environment is Environment.PYTHON and (found := self.pythons.of(root)) is not None:
+            python = found.packages
         launch = Launch((located.path, *ready.command[1:]), folder, environment, spec.id, held)
         inputs = self._inputs(spec, root, python, is_cut=len(outside) > MAX_FILES)
         return SessionOptions(
@@ -171,11 +229,6 @@ class Launches:
             inputs=inputs,
         )
 
-    def _own_places(self, spec: ServerSpec, root: AbsPath, plain: dict[str, str]) -> tuple[dict[str, str], AbsPath]:
-        """Where a server of an untrusted project writes, and where it runs."""
-        own = AbsPath(self._state_of(spec, root))
-        return own_variables(plain, own), own if spec.shown is not None and spec.shown.own_folder else root
-
     def _share(
         self, spec: ServerSpec, root: AbsPath, launch: Launch, inputs: InputEvidence | None, python: Iterable[AbsPath]
     ) -> Share | None:
@@ -196,11 +249,6 @@ class Launches:
         if found is not None and is_cut:
             found.is_cut = True
         return found
-
-    def _python_packages(self, spec: ServerSpec, root: AbsPath) -> tuple[AbsPath, ...]:
-        is_python = spec.inputs.environment is Environment.PYTHON
-        environment = self.pythons.of(root) if is_python else None
-        return () if environment is None else environment.packages
 
     def _watched_packages(self, spec: ServerSpec, root: AbsPath, python: Iterable[AbsPath]) -> Iterator[AbsPath]:
         """Those whose inside is watched: what belongs to the system is replaced as a whole."""
@@ -245,28 +293,38 @@ class Launches:
         return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
     def _filled(self, allowed: Allowed, root: AbsPath, located: ProgramFound) -> ServerSpec:
+        environment = self.pythons.of(root)
+        # An interpreter outside the project.
+        python = self._programs.program("python3") or sys.executable
+        known: dict[str, Json] = {
+            "root": root,
+            "rootUri": uri_of(root),
+            "rootName": os.path.basename(root),
+            "pid": str(os.getpid()),
+            "python": python,
+            "pythonPackages": [] if environment is None else list(environment.packages),
+            "pythonPrefix": None if environment is None else environment.prefix,
+        }
+
         def fill(name: str) -> Json:
             kind, _, rest = name.partition(":")
-            if kind == "npm":
-                return find_npm_file(rest, root, self._programs.lookup_of(root), located.path)
-            if kind == "program":
-                return self._programs.program(rest) or rest
-            if kind == "plugins":
-                return own_plugins(rest, self._programs.lookup)
-            if kind == "preload":
-                return f"--require {json.dumps(os.path.join(PLUGINS, rest), ensure_ascii=False)}"
-            if kind == "guest":
-                return self._guests(allowed.spec, root).get(rest)
-            if name in PYTHON_PLACEHOLDERS:
-                return self._python_of(name, root)
-            known = {
-                "root": root,
-                "rootUri": uri_of(root),
-                "rootName": os.path.basename(root),
-                "state": self._state_of(allowed.spec, root),
-                "pid": str(os.getpid()),
-            }
-            return known.get(name)
+            match kind:
+                case "npm":
+                    return find_npm_file(rest, root, self._programs.lookup_of(root), located.path)
+                case "program":
+                    return self._programs.program(rest) or rest
+                case "plugins":
+                    return own_plugins(rest, self._programs.lookup)
+                case "preload":
+                    return f"--require {json.dumps(os.path.join(PLUGINS, rest), ensure_ascii=False)}"
+                case "guest":
+                    return self._guests(allowed.spec, root).get(rest)
+                case "state":
+                    return self._state_of(allowed.spec, root)
+                case "pythonEnvironment":
+                    return self.pythons.interpreter(root) or python
+                case _:
+                    return known.get(name)
 
         try:
             return filled(allowed.spec, fill)
@@ -274,30 +332,9 @@ class Launches:
             message = f"{allowed.spec.name} needs {unfilled}, which is not installed"
             raise Unavailable(Code.SERVER_MISSING, message, scene=Scene(server=allowed.spec.id, root=root)) from None
 
-    def _asks_for_python(self, spec: ServerSpec) -> bool:
-        if spec.id not in self._python_servers:
-            self._python_servers[spec.id] = not placeholders(spec).isdisjoint(PYTHON_PLACEHOLDERS)
-        return self._python_servers[spec.id]
-
-    def _python_of(self, placeholder: str, root: AbsPath) -> Json:
-        environment = self.pythons.of(root)
-        match placeholder:
-            case "pythonEnvironment":
-                return self.pythons.interpreter(root) or self._python()
-            case "pythonPackages":
-                return [] if environment is None else list(environment.packages)
-            case "pythonPrefix":
-                return None if environment is None else environment.prefix
-            case _:
-                return self._python()
-
-    def _python(self) -> str:
-        """A Python interpreter outside the project."""
-        return self._programs.program("python3") or sys.executable
-
     def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
         """A private folder for what a server keeps; created on first use. A passing one where we may keep nothing."""
-        name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
+        name = f"{os.path.basename(root)}-{_digest(root)}"
         try:
             return _with_own_folders(os.path.join(self._places.state, "servers", spec.id, name))
         except OSError as error:

@@ -60,7 +60,7 @@ from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.missing_packages import explanations
 from pilotfish.service.diagnostics.picture import Picture
-from pilotfish.service.diagnostics.preparation import Preparation, Prepared
+from pilotfish.service.diagnostics.preparation import LikelyFiles, Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -68,7 +68,6 @@ from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.server_affected import ServerAffected
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
-from pilotfish.service.likely_files import LikelyFiles
 from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles

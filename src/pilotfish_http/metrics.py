@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from pilotfish.pool.counters import BUCKETS, Counters, Histogram
+from pilotfish.pool.counters import BUCKETS, Counters, Timings
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping
 
@@ -94,7 +94,7 @@ def _memory(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:
     yield from (({"server": server, "root": root}, mib * MIB) for (server, root), mib in sorted(measured.items()))
 
 
-def _histograms(latency: Mapping[str, Histogram]) -> Iterator[str]:
+def _histograms(latency: Mapping[str, Timings]) -> Iterator[str]:
     name = "check_seconds"
     yield from _family(name, "histogram", "From a change to its verdict, per server.", ())
     for server, histogram in sorted(latency.items()):

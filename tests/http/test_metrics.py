@@ -2,12 +2,14 @@
 
 import pytest
 
+from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Key, Running
 from pilotfish_http.metrics import Gauges, metrics_text
+from support.servers.pools import recipe
 
 pytestmark = pytest.mark.proves("OBS-1")
 
@@ -45,10 +47,8 @@ def test_buckets_add_up() -> None:
 async def test_a_root_with_a_strange_name_is_one_line_of_its_own() -> None:
     root = AbsPath('/a "quoted"\\\nroot\udcff')
     entries = {
-        Key("toy", root, configuration): Entry(
-            Key("toy", root, configuration), Running(0, 0, 0, 0, 2.0), memory_mib=2.0
-        )
-        for configuration in ("one", "another")
+        key: Entry(key, Running(0, 0), recipe(key), Pulse(), memory_mib=2.0)
+        for key in (Key("toy", root, "one"), Key("toy", root, "another"))
     }
     [line] = [line for line in lines(Counters(), Gauges(0, 0, entries)) if line.startswith("pilotfish_server_memory")]
     assert line == 'pilotfish_server_memory_bytes{server="toy",root="/a \\"quoted\\"\\\\\\nroot\\\\udcff"} 4.1943e+06'

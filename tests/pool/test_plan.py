@@ -1,5 +1,7 @@
 """The plan, row by row."""
 
+from math import inf
+
 import pytest
 
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
@@ -312,7 +314,7 @@ def test_what_idleness_frees_counts_for_the_budget() -> None:
 def test_the_next_look_is_when_the_first_idle_server_is_due() -> None:
     slots: dict[Key, Slot] = {A: Running(0, 50, leases=1), B: Running(0, 60), C: Running(0, 0, in_flight=1)}
     assert next_upkeep(slots, LIMITS) == 70
-    assert next_upkeep({C: slots[C]}, LIMITS) is None
+    assert next_upkeep({C: slots[C]}, LIMITS) == inf
 
 
 # --- Forgetting -------------------------------------------------------------------------------------------------------
@@ -328,16 +330,16 @@ def test_the_next_look_is_when_the_first_idle_server_is_due() -> None:
         pytest.param(Broken(CRASH, 1, NOW + 300, (NOW,)), NOW + 300, id="failed, not to be tried before its time"),
         pytest.param(Broken(CRASH, 1, NOW), NOW, id="failed before the window"),
         pytest.param(Missing(GONE, "p1", NOW), NOW + 10, id="missing, no client left"),
-        pytest.param(Broken(CRASH, 1, NOW, (NOW,), leases=1), None, id="failed, its client is there"),
-        pytest.param(Missing(GONE, "p1", NOW, leases=1), None, id="missing, its client is there"),
-        pytest.param(Starting(NOW), None, id="starting"),
-        pytest.param(BUSY, None, id="answering"),
-        pytest.param(Stopping(Why.IDLE), None, id="being stopped"),
+        pytest.param(Broken(CRASH, 1, NOW, (NOW,), leases=1), inf, id="failed, its client is there"),
+        pytest.param(Missing(GONE, "p1", NOW, leases=1), inf, id="missing, its client is there"),
+        pytest.param(Starting(NOW), inf, id="starting"),
+        pytest.param(BUSY, inf, id="answering"),
+        pytest.param(Stopping(Why.IDLE), inf, id="being stopped"),
     ],
 )
-def test_servers_that_do_not_run_are_forgotten_in_time(slot: Slot, when: float | None) -> None:
+def test_servers_that_do_not_run_are_forgotten_in_time(slot: Slot, when: float) -> None:
     assert next_upkeep({A: slot}, LIMITS) == when
-    if when is None:
+    if when == inf:
         assert forgettable({A: slot}, LIMITS, NOW + 1e9) == ()
     else:
         assert forgettable({A: slot, B: Starting(0)}, LIMITS, when - 1) == ()

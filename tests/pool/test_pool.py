@@ -15,7 +15,6 @@ from pilotfish.config.schema import PoolSettings
 from pilotfish.daemon.settings import settings_of
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.pool import monitor as monitor_module
 from pilotfish.pool import pool as pool_module
 from pilotfish.pool.plan import (
     LONGEST_REST,
@@ -568,7 +567,7 @@ async def test_the_monitor_sleeps_while_nothing_is_due(monkeypatch: pytest.Monke
         looks.append(now)
         return upkeep(slots, limits, now)
 
-    monkeypatch.setattr(monitor_module, "upkeep", counted)
+    monkeypatch.setattr(pool_module, "upkeep", counted)
     async with pool_on(working, limits=Limits(idle_seconds=10_000)) as (pool, _):
         for _ in range(1000):
             await pool.use(recipe(), hover, lease="one")

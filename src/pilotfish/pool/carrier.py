@@ -8,10 +8,9 @@ questions are passed on. A turn lasts as long as anybody works with that worktre
 those for whom a client waits go first, and a sweep in the background gives way after the file that it is at.
 """
 
-import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.to_thread
@@ -26,13 +25,12 @@ from pilotfish.client.session import Session, open_session
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.pool.mirror import Mirror, Tree, Unshareable
-from pilotfish.pool.worktree_turns import WorktreeTurns
+from pilotfish.pool.mirror import Mirror, Moving, Tree, Unshareable
 from pilotfish.protocol.codec import decode, encode, maybe_fields
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.lifecycle import Phase
 from pilotfish.protocol.rpc import CancelRequested, ErrorCode, Notified, Peer, Requested, RequestId, ResponseError
-from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.watching import Change, PathChange, batch
 from pilotfish.protocol.wire import (
     ApplyEditResult,
@@ -42,7 +40,15 @@ from pilotfish.protocol.wire import (
     PublishDiagnosticsParams,
     Wire,
 )
+from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Exit, Process, Spawner
+
+PATIENCE_SECONDS = 2.0
+"""While others wait for longer than this, no more work joins the turn that is going on."""
+
+HEAD_START_SECONDS = 4.0
+"""So much earlier than work in the background comes that for which a client waits. What an edit owes is found in three
+pieces of such work, and told within half a minute also where all others edit all the time."""
 
 REQUEST_SECONDS = 600.0
 """The session of the worktree has the real, shorter limit, and cancels what it does not wait for any more."""
@@ -53,42 +59,7 @@ FULL_TEXTS = 1
 """How sessions of worktrees send changes: the server gets only what is other."""
 
 
-class Moving(Struct, frozen=True):
-    """Where a worktree and the folder of ours are, in the two spellings that messages have."""
-
-    top: AbsPath
-    folder: AbsPath
-
-    def there(self, path: str) -> AbsPath:
-        """A path of the worktree, in our folder; any other as it is."""
-        return AbsPath(self.folder + path[len(self.top) :]) if is_inside(path, self.top) else AbsPath(path)
-
-    def outgoing(self, params: Raw | bytes) -> Raw:
-        """A message of the worktree's session, for the server: every string that begins with a path of the worktree."""
-        said = bytes(params)
-        for one, other in self._spellings():
-            said = re.sub(rb'(?<!\\)"' + re.escape(one) + rb'(?=[/"])', lambda _: b'"' + other, said)  # noqa: B023
-        return Raw(said)
-
-    def incoming(self, result: Raw | bytes) -> Raw:
-        """What the server says, for the session: our folder occurs in no text but as that worktree's place."""
-        said = bytes(result)
-        for one, other in self._spellings():
-            said = said.replace(other, one)
-        return Raw(said)
-
-    def _spellings(self) -> tuple[tuple[bytes, bytes], ...]:
-        uris = uri_of(self.top).encode(), uri_of(self.folder).encode()
-        return uris, (encode(self.top)[1:-1], encode(self.folder)[1:-1])
-
-
-class _Document(Struct, frozen=True):
-    language_id: str
-    version: int
-    text: str
-
-
-class _Named(Wire, frozen=True):
+class _Document(Wire, frozen=True):
     uri: str
     version: int = 0
     language_id: str = ""
@@ -98,8 +69,18 @@ class _Named(Wire, frozen=True):
 class _DocumentParams(Wire, frozen=True):
     """Of every notification about a document."""
 
-    text_document: _Named
+    text_document: _Document
     content_changes: tuple[ContentChange, ...] = ()
+
+
+class _Waiting(Struct, frozen=True, eq=False):
+    """Work of a worktree that waits for its turn."""
+
+    face: "Face"
+    since: float
+
+    def due(self) -> float:
+        return self.since - self.face.head_start()
 
 
 class Carrier:
@@ -117,10 +98,14 @@ class Carrier:
         self._refused = refused
         self._session: _CarriedSession | None = None
         self._life = anyio.CancelScope()
-        self.turns: WorktreeTurns[Face] = WorktreeTurns()
+        self._moved = Pulse()
+        self._queue: deque[_Waiting] = deque()
+        self._holder: Face | None = None
+        self._works = 0
+        """Of the holder, under way."""
         self._entering = anyio.Lock()
-        self._entered: object = None
-        """The turn of which the server sees the worktree already."""
+        self._is_entered = False
+        """The server sees the holder's worktree already."""
 
     @property
     def session(self) -> "_CarriedSession":
@@ -148,7 +133,7 @@ class Carrier:
             self.failure = failure
             self.current = None
             self.ready.set()
-            self.turns.look_again()
+            self.look_again()
             for face in self.faces:
                 face.end()
             with anyio.CancelScope(shield=True):
@@ -160,36 +145,67 @@ class Carrier:
 
     def leave(self, face: "Face") -> None:
         self.faces.remove(face)
-        if self.current is face:
-            self.current = None
-        self.turns.leave(face)
+        self.current = None if self.current is face else self.current
+        self._holder = None if self._holder is face else self._holder
+        self._moved.notify()
         if not self.faces:
             self._life.cancel()
-
-    def fail(self, face: "Face") -> None:
-        """The session of a worktree was told to kill its server."""
-        if self.current is face and self._session is not None:
-            self._session.fail("was killed")
 
     # --- Turns -------------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def turn(self, face: "Face", *, is_part: bool = False) -> AsyncGenerator[None]:
-        """Wait until the server sees this worktree, and keep it so while the block runs. Raises `Unshareable`."""
-        async with self.turns.turn(face, self._raise_if_over, is_part=is_part) as turn:
-            try:
-                async with self._entering:
-                    if self._entered is not turn:
-                        await self._enter(face)
-                        self._entered = turn
-            except Unshareable as why:
-                self._refused[face.tree.top] = str(why)
-                raise
-            yield
+        """Wait until the server sees this worktree, and keep it so while the block runs. Raises `Unshareable`.
 
-    def _raise_if_over(self) -> None:
+        `is_part`: of work that has its turn, if any has, and that would wait for this for ever.
+        """
+        waiting = _Waiting(face, current_time())
+        self._queue.append(waiting)
+        try:
+            while not ((is_part and self.is_working(face)) or self._may_work(waiting)):
+                left = waiting.since + PATIENCE_SECONDS - current_time()
+                with anyio.move_on_after(left if left > 0 else None):
+                    await self._moved.wait()
+            if self._holder is not face:
+                self._holder, self._is_entered = face, False
+            self._works += 1
+        finally:
+            self._queue.remove(waiting)
+            self._moved.notify()
+        try:
+            async with self._entering:
+                if not self._is_entered:
+                    await self._enter(face)
+                    self._is_entered = True
+            yield
+        except Unshareable as why:
+            self._refused[face.tree.top] = str(why)
+            raise
+        finally:
+            self._works -= 1
+            self.look_again()
+
+    def is_working(self, face: "Face") -> bool:
+        return self._holder is face and self._works > 0
+
+    def look_again(self) -> None:
+        """A client waits for a worktree, or does not any more; or there is nothing more to wait for."""
+        if not self._works and self._holder is not None and not self._holder.is_served():
+            self._holder = None
+        self._moved.notify()
+
+    def _may_work(self, waiting: _Waiting) -> bool:
         if self.failure is not None:
             raise self.failure
+        holder = self._holder
+        if holder is None or any(self._ends_turn(one, holder) for one in self._queue):
+            return not self._works and min(self._queue, key=_Waiting.due) is waiting
+        return waiting.face is holder
+
+    def _ends_turn(self, waiting: _Waiting, holder: "Face") -> bool:
+        """Whether nothing more of the holder's may begin before this."""
+        patience = PATIENCE_SECONDS + holder.head_start() - waiting.face.head_start()
+        return waiting.face is not holder and current_time() - waiting.since >= patience
 
     async def _enter(self, face: "Face") -> None:
         """Make the server see a worktree as it is now, with what is said of it until then."""
@@ -210,11 +226,6 @@ class Carrier:
         for params in missed:
             # Perhaps of a file that had been looked at by then.
             face.changed_on_disk(params)
-
-    def ask_now(self, face: "Face", method: str, params: Raw) -> Call | None:
-        """None where another worktree has its turn, or this one's has not quite begun."""
-        is_ours = self.turns.is_working(face) and self.current is face and self.failure is None
-        return self.session.ask(method, params) if is_ours else None
 
     def tell(self, changes: Sequence[PathChange]) -> None:
         session = self.session
@@ -261,15 +272,6 @@ class _CarriedSession(Session):
             face.hear(method, params)
 
 
-def _without_old_results(method: str, params: Raw) -> Raw:
-    """What it answered before may have been about another worktree: it must not say `unchanged`."""
-    if method != "textDocument/diagnostic":
-        return params
-    said = decode(params, dict[str, Raw])
-    said.pop("previousResultId", None)
-    return Raw(encode(said))
-
-
 class Face:
     """The `Process` port of one worktree's session: a server that is there for this worktree alone."""
 
@@ -292,8 +294,8 @@ class Face:
         self.pid = carrier.session.pid
         self.held = carrier.session.held
 
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        return self._carrier.turn(self)
+    def head_start(self) -> float:
+        return HEAD_START_SECONDS if self.is_served() else 0.0
 
     # --- A process ---------------------------------------------------------------------------------------------------
 
@@ -325,11 +327,11 @@ class Face:
         self.end()
 
     async def terminate(self) -> None:
-        self._carrier.fail(self)
+        if self._is_current:
+            self._carrier.session.fail("was killed")
         self.end()
 
-    async def kill(self) -> None:
-        await self.terminate()
+    kill = terminate
 
     async def wait(self) -> Exit:
         await self._ended.wait()
@@ -347,21 +349,26 @@ class Face:
     def _requested(self, identifier: RequestId, method: str, params: Raw) -> None:
         match method:
             case "initialize":
-                self._say(self._peer.reply(identifier, self._initialized()))
+                session = self._carrier.session
+                offered = session.capabilities.answer
+                sync = maybe_fields(offered.get("textDocumentSync")) or {"openClose": True, "save": True}
+                capabilities = {**offered, "textDocumentSync": {**sync, "change": FULL_TEXTS}}
+                answer = encode(InitializeResult(capabilities, session.info))
+                self._say(self._peer.reply(identifier, self.place.incoming(answer)))
             case "shutdown":
                 self._say(self._peer.reply(identifier, None))
             case _:
-                mine = self.place.outgoing(_without_old_results(method, params))
+                if method == "textDocument/diagnostic":
+                    # What it answered before may have been about another worktree: it must not say `unchanged`.
+                    said = decode(params, dict[str, Raw])
+                    said.pop("previousResultId", None)
+                    params = Raw(encode(said))
+                mine = self.place.outgoing(params)
                 # At once where it is our turn: what is said next must not overtake it.
-                call = self._carrier.ask_now(self, method, mine)
+                is_turn = self._carrier.is_working(self) and self._is_current
+                call = self._carrier.session.ask(method, mine) if is_turn else None
                 scope = self._asked[identifier] = anyio.CancelScope()
                 self._tasks.start_soon(self._pass_on, scope, identifier, method, mine, call)
-
-    def _initialized(self) -> Raw:
-        session = self._carrier.session
-        kept = maybe_fields(session.capabilities.answer.get("textDocumentSync")) or {"openClose": True, "save": True}
-        capabilities = {**session.capabilities.answer, "textDocumentSync": {**kept, "change": FULL_TEXTS}}
-        return self.place.incoming(encode(InitializeResult(capabilities, session.info)))
 
     async def _pass_on(
         self, scope: anyio.CancelScope, identifier: RequestId, method: str, params: Raw, call: Call | None
@@ -389,11 +396,10 @@ class Face:
                     self.ask(registering, Raw(found))
             case "exit":
                 self.end()
-            case "workspace/didChangeConfiguration":
-                pass  # The server has the same settings already.
             case "workspace/didChangeWatchedFiles":
                 self.changed_on_disk(decode(params, DidChangeWatchedFilesParams))
-            case _ if self._is_current:
+            case _ if self._is_current and method != "workspace/didChangeConfiguration":
+                # The server has the same settings already.
                 self._carrier.session.notify(method, self.place.outgoing(params))
             case _:
                 pass
@@ -413,7 +419,7 @@ class Face:
             known = self.documents.get(path)
             language = named.language_id or (known.language_id if known else "")
             text = params.content_changes[-1].text if params.content_changes else named.text
-            self.documents[path] = _Document(language, named.version, text)
+            self.documents[path] = _Document(named.uri, named.version, language, text)
         if not self._is_current:
             return
         there, session = self.place.there(path), self._carrier.session

@@ -1,5 +1,6 @@
 """What happened, counted. Local only: nothing leaves the machine."""
 
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -13,39 +14,30 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the latency histogram."""
 
 
-class Histogram(Struct):
-    """Latencies in buckets, as Prometheus has them: bounded whatever the number of measurements."""
+MAX_SAMPLES = 1000
+"""Of each kind: enough for a 95th percentile of the last hours, 8 KB."""
+
+
+class Timings(Struct):
+    """How long one kind of work took: in buckets, as Prometheus has them, and the last times themselves, for exact
+    percentiles of what is going on now. Bounded whatever their number."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total: float = 0.0
+    last: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
 
     def add(self, seconds: float) -> None:
-        bucket = next((index for index, bound in enumerate(BUCKETS) if seconds <= bound), len(BUCKETS))
-        self.counts[bucket] += 1
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
+        self.last.append(seconds)
 
     @property
     def count(self) -> int:
         return sum(self.counts)
 
-
-MAX_SAMPLES = 1000
-"""Of each kind: enough for a 95th percentile of the last hours, 8 KB."""
-
-
-class Samples(Struct):
-    """The last latencies themselves, for exact percentiles of what is going on now."""
-
-    kept: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
-    count: int = 0
-
-    def add(self, seconds: float) -> None:
-        self.kept.append(seconds)
-        self.count += 1
-
     def percentile(self, percent: int) -> float:
         """The smallest latency that so many of a hundred do not exceed; 0 without any."""
-        ranked = sorted(self.kept)
+        ranked = sorted(self.last)
         return ranked[max(0, -(-len(ranked) * percent // 100) - 1)] if ranked else 0.0
 
 
@@ -57,9 +49,9 @@ class Counters(Struct):
     checks: Counter[str] = field(default_factory=Counter[str])
     time_outs: Counter[str] = field(default_factory=Counter[str])
     diagnostics: Counter[str] = field(default_factory=Counter[str])
-    latency: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
-    check_times: dict[str, Samples] = field(default_factory=dict[str, Samples])
-    operations: dict[str, Samples] = field(default_factory=dict[str, Samples])
+    latency: dict[str, Timings] = field(default_factory=dict[str, Timings])
+    """Of checks."""
+    operations: dict[str, Timings] = field(default_factory=dict[str, Timings])
     """What clients asked for, by its name: `edit`, `check`, `hover`."""
 
     @contextmanager
@@ -72,24 +64,14 @@ class Counters(Struct):
             self.add_operation(operation, current_time() - started)
 
     def add_operation(self, operation: str, seconds: float) -> None:
-        samples = self.operations.get(operation)
-        if samples is None:
-            samples = self.operations[operation] = Samples()
-        samples.add(seconds)
+        self.operations.setdefault(operation, Timings()).add(seconds)
 
     def add_check(self, server: str, *, seconds: float, found: int, timed_out: bool) -> None:
         """One check of one file by one server."""
         self.checks[server] += 1
         self.time_outs[server] += timed_out
         self.diagnostics[server] += found
-        if server not in self.latency:
-            self.latency[server], self.check_times[server] = Histogram(), Samples()
-        self.latency[server].add(seconds)
-        self.check_times[server].add(seconds)
+        self.latency.setdefault(server, Timings()).add(seconds)
 
     def crashes(self) -> Mapping[str, int]:
-        crashed: Counter[str] = Counter()
-        for (server, code), count in self.failures.items():
-            if code is Code.SERVER_CRASHED:
-                crashed[server] += count
-        return crashed
+        return {server: count for (server, code), count in self.failures.items() if code is Code.SERVER_CRASHED}

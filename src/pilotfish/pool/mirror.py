@@ -8,16 +8,22 @@ all: `Unshareable`.
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from struct import Struct
+from itertools import accumulate
+from struct import Struct as Layout
 from sys import intern
+
+from msgspec import Raw, Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import DEPENDENCY_FOLDERS, below, is_inside
+from pilotfish.protocol.codec import encode
+from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system import calls
 from pilotfish.system.ownership import is_linked_worktree, is_of_linked_worktree, make_private_folders
@@ -38,13 +44,42 @@ DOUBT_NANOSECONDS = 2_000_000_000
 
 NOT_SHOWN = REPOSITORIES | {"__pycache__"}
 
-LOOKS = Struct("=qqQ")
+LOOKS = Layout("=qqQ")
 
 _FOLDER = b"/"
 
 
 class Unshareable(Exception):
     """A worktree needs a server of its own; the message says why."""
+
+
+class Moving(Struct, frozen=True):
+    """Where a worktree and the folder of ours are, in the two spellings that messages have."""
+
+    top: AbsPath
+    folder: AbsPath
+
+    def there(self, path: str) -> AbsPath:
+        """A path of the worktree, in our folder; any other as it is."""
+        return AbsPath(self.folder + path[len(self.top) :]) if is_inside(path, self.top) else AbsPath(path)
+
+    def outgoing(self, params: Raw | bytes) -> Raw:
+        """A message of the worktree's session, for the server: every string that begins with a path of the worktree."""
+        said = bytes(params)
+        for one, other in self._spellings():
+            said = re.sub(rb'(?<!\\)"' + re.escape(one) + rb'(?=[/"])', lambda _: b'"' + other, said)  # noqa: B023
+        return Raw(said)
+
+    def incoming(self, result: Raw | bytes) -> Raw:
+        """What the server says, for the session: our folder occurs in no text but as that worktree's place."""
+        said = bytes(result)
+        for one, other in self._spellings():
+            said = said.replace(other, one)
+        return Raw(said)
+
+    def _spellings(self) -> tuple[tuple[bytes, bytes], ...]:
+        uris = uri_of(self.top).encode(), uri_of(self.folder).encode()
+        return uris, (encode(self.top)[1:-1], encode(self.folder)[1:-1])
 
 
 class Tree:
@@ -78,9 +113,6 @@ class Tree:
             if len(found) > MAX_ENTRIES or size > MAX_BYTES:
                 raise Unshareable("it has too many files")
         return found
-
-    def read(self, name: str) -> bytes:
-        return _content(os.path.join(self.top, name))
 
     def look(self, name: str) -> bytes | None:
         """The same for one path; None where nothing is."""
@@ -144,13 +176,12 @@ class Mirror:
     def become(self, tree: Tree) -> list[PathChange]:
         """Show a worktree as it is now; returns what was other. Raises `Unshareable` before anything is written."""
         wanted = tree.entries()
-        different = {name for name in wanted.keys() | self._shown.keys() if wanted.get(name) != self._shown.get(name)}
+        different = {name for name, _ in wanted.items() ^ self._shown.items()}
         if len(different) > MAX_DIFFERENT:
             raise Unshareable(f"it differs from the others in {len(different)} files")
         for name in different:
-            for said in (wanted.get(name, b""), self._shown.get(name, b"")):
-                if said.startswith(b"="):
-                    raise Unshareable(f"{name} is not the same as in the others")
+            if b"=" in (wanted.get(name, b"")[:1], self._shown.get(name, b"")[:1]):
+                raise Unshareable(f"{name} is not the same as in the others")
         return self._show(tree, wanted)
 
     def follow(self, tree: Tree, paths: Iterable[AbsPath]) -> None:
@@ -159,18 +190,13 @@ class Mirror:
             segments = below(path, tree.top) or ()
             if not DEPENDENCY_FOLDERS.union(NOT_SHOWN).isdisjoint(segments) or is_of_linked_worktree(path, tree.top):
                 continue
-            for length in range(1, len(segments) + 1):
-                name = "/".join(segments[:length])
+            for name in accumulate(segments, "{}/{}".format):
                 with suppress(OSError, Unshareable):
-                    self._follow(tree, name)
-
-    def _follow(self, tree: Tree, name: str) -> None:
-        said = tree.look(name)
-        if said is not None and said != self._shown.get(name):
-            self._show(tree, {**self._shown, name: said})
-        elif said is None and name in self._shown:
-            inside = {one: kept for one, kept in self._shown.items() if not is_inside(one, name)}
-            self._show(tree, inside)
+                    said = tree.look(name)
+                    if said is not None and said != self._shown.get(name):
+                        self._show(tree, {**self._shown, name: said})
+                    elif said is None and name in self._shown:
+                        self._show(tree, {one: kept for one, kept in self._shown.items() if not is_inside(one, name)})
 
     def _show(self, tree: Tree, wanted: dict[str, bytes]) -> list[PathChange]:
         changes: list[PathChange] = []
@@ -200,20 +226,16 @@ class Mirror:
         elif said[:1] in {b"=", b">"}:
             os.symlink(said[1:], path)
         else:
-            content = tree.read(name)
-            self._write(name, content)
+            content = _content(os.path.join(tree.top, name))
+            beside = os.path.join(self.folder, ".git-new")
+            with open(beside, "wb") as file:
+                file.write(content)
+            # With a time that this file never had: some servers go by it.
+            self._written_at = max(time.time_ns(), self._written_at + 1_000)
+            os.utime(beside, ns=(self._written_at, self._written_at))
+            os.replace(beside, path)
             return _digest(content)
         return said
-
-    def _write(self, name: str, content: bytes) -> None:
-        """With a time that this file never had: some servers go by it."""
-        path = os.path.join(self.folder, name)
-        beside = os.path.join(self.folder, ".git-new")
-        with open(beside, "wb") as file:
-            file.write(content)
-        self._written_at = max(time.time_ns(), self._written_at + 1_000)
-        os.utime(beside, ns=(self._written_at, self._written_at))
-        os.replace(beside, path)
 
     def _remove(self, name: str) -> None:
         path = os.path.join(self.folder, name)

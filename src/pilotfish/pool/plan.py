@@ -6,6 +6,7 @@ date. A failure is never for ever unless the configuration says so, and never ca
 
 from collections.abc import Mapping
 from enum import StrEnum
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -186,11 +187,11 @@ def admission(
             return Join()
         case Stopping():
             return Wait()
-        case Broken() as broken:
-            return _after_breakage(broken, demand, now) or _room(key, slots, limits, sizes or {})
-        case Missing(failure, fingerprint):
-            return Refuse(failure) if fingerprint == demand.fingerprint else _room(key, slots, limits, sizes or {})
-        case None | Rested():
+        case Broken() as broken if refusal := _after_breakage(broken, demand, now):
+            return refusal
+        case Missing(failure, fingerprint) if fingerprint == demand.fingerprint:
+            return Refuse(failure)
+        case _:
             return _room(key, slots, limits, sizes or {})
 
 
@@ -219,7 +220,11 @@ def upkeep(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Retir
 
     The memory of all is for several: the one that was used last stays, however large. It would only start again.
     """
-    retired = [Retire(key, why) for key, slot in _idle_first(slots) if (why := _overstayed(slot, limits, now))]
+    retired = [
+        Retire(key, Why.CONFIG if slot.outdated else Why.IDLE if slot.leases else Why.UNUSED)
+        for key, slot in _idle_first(slots)
+        if now - slot.last_used >= _patience(slot, limits)
+    ]
     stopped = {retire.key for retire in retired}
     left = _processes({key: slot for key, slot in slots.items() if key not in stopped})
     idle, alive = _idle_first(left), [slot for slot in left.values() if isinstance(slot, Running)]
@@ -243,15 +248,13 @@ def of_process(key: Key, slots: Mapping[Key, Slot]) -> tuple[Key, ...]:
 
 def forgettable(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Key, ...]:
     """The servers that do not run and of which nothing needs to be remembered any more: no text, no failure."""
-    due = ((key, _forget_at(slot, limits)) for key, slot in slots.items())
-    return tuple(key for key, when in due if when is not None and when <= now)
+    return tuple(key for key, slot in slots.items() if _forget_at(slot, limits) <= now)
 
 
-def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float | None:
+def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float:
     """When `upkeep` or `forgettable` may next have something to say because of time alone."""
     due = [slot.last_used + _patience(slot, limits) for _, slot in _idle_first(slots)]
-    due += [when for slot in slots.values() if (when := _forget_at(slot, limits)) is not None]
-    return min(due, default=None)
+    return min((*due, *(_forget_at(slot, limits) for slot in slots.values())), default=inf)
 
 
 def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None:
@@ -284,21 +287,21 @@ def _room(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> 
     if not fits:
         return WaitForRoom()
     message = f"{alive} language servers are running and all are busy"
-    hint = "Try again shortly."
-    return Refuse(Unavailable(Code.OVERLOADED, message, hint=hint))
+    return Refuse(Unavailable(Code.OVERLOADED, message, hint="Try again shortly."))
 
 
 def _is_guess(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> bool:
     """Whether nobody knows how large it gets, it may not fit, and others of unknown size are about to be measured."""
     if limits.memory_mib is None or key.server in sizes:
         return False
-    unmeasured = [other for other, slot in slots.items() if other.server not in sizes and _will_be_measured(slot)]
+    measured_soon = (
+        other
+        for other, slot in slots.items()
+        if isinstance(slot, Starting) or (isinstance(slot, Running) and not slot.proven and slot.in_flight > 0)
+    )
+    unmeasured = [other for other in measured_soon if other.server not in sizes]
     known = sum(_expected(other.server, slot, sizes) for other, slot in slots.items() if other not in unmeasured)
     return bool(unmeasured) and known + (len(unmeasured) + 1) * UNKNOWN_MIB > limits.memory_mib
-
-
-def _will_be_measured(slot: Slot) -> bool:
-    return isinstance(slot, Starting) or (isinstance(slot, Running) and not slot.proven and slot.in_flight > 0)
 
 
 def _fits(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> bool:
@@ -356,30 +359,22 @@ def _is_too_large(slot: Running, limits: Limits) -> bool:
     return limits.memory_mib_per_server is not None and (slot.memory_mib or 0.0) > limits.memory_mib_per_server
 
 
-def _overstayed(slot: Running, limits: Limits, now: float) -> Why | None:
-    if now - slot.last_used < _patience(slot, limits):
-        return None
-    return Why.CONFIG if slot.outdated else Why.IDLE if slot.leases else Why.UNUSED
-
-
 def _patience(slot: Running, limits: Limits) -> float:
     if slot.outdated:
         return OUTDATED_SECONDS
     return limits.idle_seconds if slot.leases else min(limits.unused_seconds, limits.idle_seconds)
 
 
-def _forget_at(slot: Slot, limits: Limits) -> float | None:
+def _forget_at(slot: Slot, limits: Limits) -> float:
     """When a slot may be forgotten. A failure is remembered while a client session is there that it was reported to."""
     match slot:
         case Rested(why=Why.CONFIG):
             return slot.since
-        case Rested(leases=0):
+        case Rested(leases=0) | Missing(leases=0):
             return slot.since + limits.unused_seconds
         case Rested():
             return slot.since + LONGEST_REST
         case Broken(leases=0):
             return max((slot.retry_at, *(when + CRASH_WINDOW for when in slot.crashes)))
-        case Missing(leases=0):
-            return slot.since + limits.unused_seconds
         case _:
-            return None
+            return inf

@@ -2,9 +2,14 @@
 
 Each session lives in a task of the pool, never in that of a request: a cancelled request harms no other.
 A key has one entry from the first moment, so a hundred demands at once make one start.
+
+What time alone changes (servers that no client uses, that use too much, or that hang) is not polled: `_watch` sleeps
+until the plan says that something may be due, and a question moves that forward only when it is due sooner than
+anything else.
 """
 
 import logging
+import math
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -16,7 +21,6 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.client.tap import Tap
@@ -26,7 +30,6 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
 from pilotfish.pool.mirror import Unshareable
-from pilotfish.pool.monitor import Monitor
 from pilotfish.pool.plan import (
     Broken,
     Decision,
@@ -37,6 +40,7 @@ from pilotfish.pool.plan import (
     Limits,
     Missing,
     Refuse,
+    Running,
     Slot,
     Start,
     Starting,
@@ -45,8 +49,11 @@ from pilotfish.pool.plan import (
     WaitForRoom,
     Why,
     admission,
+    forgettable,
+    next_upkeep,
     of_process,
     room_to_spare,
+    upkeep,
 )
 from pilotfish.pool.sharing import Sharing
 from pilotfish.pool.sidecar import running_sidecar
@@ -67,6 +74,18 @@ OPENING_SECONDS = 2.0
 STOP_ALL_SECONDS = 8.0
 """Bound of stopping everything side by side: one ladder takes 5 s at most."""
 
+SUSPICION_SECONDS = 3.0
+"""A request of this age, to a server that has sent nothing since, makes us check whether the server works at all."""
+
+SIGN_OF_LIFE_SECONDS = 2.0
+"""How long a suspected server may use no processor time before it counts as hung."""
+
+IDLE_CPU_SECONDS = 0.01
+"""Less processor time than this over `SIGN_OF_LIFE_SECONDS` counts as idle: timers alone cost that much."""
+
+MEASURE_SECONDS = 30.0
+"""How often the memory of running servers is measured while a budget is set."""
+
 
 class Pool:
     def __init__(
@@ -85,6 +104,7 @@ class Pool:
         self._freed = Pulse()
         """Notified when a server has answered, or is gone: there may be room for another."""
         self._spawn = spawn
+        self._vitals = vitals
         self._left = left
         """Called with a root that no client session uses any more and of which no server is remembered."""
         self._jitter = jitter
@@ -94,14 +114,20 @@ class Pool:
         """Client sessions that wait for something, each as often as it does."""
         self._tasks: TaskGroup | None = None
         self._sharing = Sharing(spawn, is_wanted=self.limits.share_worktrees)
-        self._monitor = Monitor(self._entries, vitals, self.limits, self._forget)
+        self._is_budgeted = self.limits.memory_mib is not None or self.limits.memory_mib_per_server is not None
+        self._sizes: dict[str, float] = {}
+        """The largest that a server of each id was, in MiB: what another one is expected to need."""
+        self._woken = Pulse()
+        self._next_look = math.inf
+        self._suspects: dict[Key, tuple[float, float]] = {}
+        """Since when a server is suspected, and the processor time that it had used by then."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Pool"]:
         """The pool's life; at its end every server is stopped, all side by side."""
         async with owned_tasks() as tasks:
             self._tasks = tasks
-            tasks.start_soon(self._monitor.watch)
+            tasks.start_soon(self._watch)
             try:
                 yield self
             finally:
@@ -147,7 +173,7 @@ class Pool:
     @property
     def room_to_spare(self) -> int:
         """How many servers may be started that nobody has asked for yet."""
-        return room_to_spare({key: entry.slot for key, entry in self._entries.items()}, self.limits)
+        return room_to_spare(self._slots(), self.limits)
 
     @contextmanager
     def serving(self, lease: str) -> Generator[None]:
@@ -164,17 +190,15 @@ class Pool:
     def release(self, lease: str) -> None:
         """A client session has ended: what only it used is stopped after a while."""
         for entry in self._entries.values():
-            entry.release(lease)
-        self._monitor.look_again()
+            entry.leases.discard(lease)
+        self._woken.notify()
 
     async def stop(self, key: Key, why: Why) -> None:
         """Stop one server and wait until it is gone."""
-        entry = self._entries.get(key)
-        if entry is None:
-            return
-        entry.stop(why)
-        while isinstance(entry.slot, Stopping):
-            await entry.changed.wait()
+        if (entry := self._entries.get(key)) is not None:
+            entry.stop(why)
+            while isinstance(entry.state, Stopping):
+                await entry.changed.wait()
 
     def retire(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Begin to stop the servers of some roots, also while they answer: they may not run as they are."""
@@ -187,7 +211,7 @@ class Pool:
         for entry in self._entries.values():
             if is_outdated(entry.key):
                 entry.mark_outdated(current_time())
-        self._monitor.look_again()
+        self._woken.notify()
 
     async def stop_all(self, why: Why = Why.ASKED) -> None:
         async with owned_tasks() as tasks:
@@ -197,7 +221,7 @@ class Pool:
     def forgive(self, key: Key) -> None:
         if key in self._entries:
             self._entries[key].forgive(current_time())
-            self._monitor.look_again()
+            self._woken.notify()
 
     def _forget(self, key: Key) -> None:
         logger.info("forgotten key=%s", key)
@@ -211,38 +235,37 @@ class Pool:
         session = entry.session
         if session is None:
             raise Bug(f"{entry.key} was admitted without a session")
-        entry.begin()
-        self._monitor.note_request(current_time())
+        entry.works += 1
+        if current_time() + SUSPICION_SECONDS < self._next_look:
+            self._woken.notify()
         try:
             async with entry.turn():
                 result = await work(session)
-            entry.mark_healthy()
-            if self._monitor.budgeted and not entry.proven:
+            entry.healthy = True
+            if self._is_budgeted and not entry.proven:
                 # Before it counts as idle: who waits for room would stop it instead of learning how small it is.
-                await self._monitor.measure(entry)
+                await self._measure(entry)
         except Unshareable as why:
             logger.info("shares no more key=%s why=%s", entry.key, why)
             entry.stop(Why.INPUTS)
             raise Unavailable(Code.SHUTTING_DOWN, f"{entry.key.server} is started for this worktree alone") from why
         finally:
-            entry.end(current_time())
+            entry.end_work(current_time())
             if not entry.works:
                 self._freed.notify()
         return result
 
-    def _leave_older(self, key: Key, lease: str) -> None:
+    def _lease(self, entry: Entry, lease: str) -> None:
         """A client that asks for a key has left the server of its older configuration; unused, that one stops."""
+        if lease in entry.leases:
+            return
         for other in self._entries.values():
-            same = (other.key.server, other.key.root) == (key.server, key.root) and other.key != key
+            same = (other.key.server, other.key.root) == (entry.key.server, entry.key.root) and other is not entry
             if same and lease in other.leases:
-                other.release(lease)
+                other.leases.discard(lease)
                 if not other.leases and not other.works:
                     other.stop(Why.CONFIG)
-
-    def _lease(self, entry: Entry, lease: str) -> None:
-        if lease not in entry.leases:
-            self._leave_older(entry.key, lease)
-            entry.lease(lease)
+        entry.leases.add(lease)
 
     async def _admit(self, recipe: Recipe, demand: Demand, lease: str) -> Entry:
         """Wait until the key has a session; the entry then has one without a wait in between."""
@@ -251,20 +274,21 @@ class Pool:
             entry = self._entries.get(recipe.key)
             if entry is not None:
                 self._lease(entry, lease)
-            if joined and entry is not None and isinstance(entry.slot, Broken | Missing):
+            if joined and entry is not None and isinstance(entry.state, Broken | Missing):
                 # The start that we shared failed: its own failure says more than the back-off does.
-                raise entry.slot.failure
-            slots = {key: known.slot for key, known in self._entries.items()}
+                raise entry.state.failure
+            slots = self._slots()
             match self._decision(recipe, slots, demand):
                 case Join() if entry is not None and entry.usable:
-                    if _is_current(entry):
+                    inputs = None if entry.session is None else entry.session.inputs
+                    if inputs is None or inputs.holds():
                         return entry
                     entry.stop(Why.INPUTS)
                 case Start():
                     entry, joined = self._start(recipe), True
                     self._lease(entry, lease)
                 case Join() | Wait():
-                    joined = joined or (entry is not None and isinstance(entry.slot, Starting))
+                    joined = joined or (entry is not None and isinstance(entry.state, Starting))
                 case Evict(key):
                     await side_by_side(partial(self.stop, why=Why.CROWDED), of_process(key, slots))
                     continue
@@ -277,12 +301,15 @@ class Pool:
                 await entry.changed.wait()
 
     def _decision(self, recipe: Recipe, slots: Mapping[Key, Slot], demand: Demand) -> Decision:
-        decision = admission(recipe.key, slots, demand, self.limits, current_time(), self._monitor.sizes)
+        decision = admission(recipe.key, slots, demand, self.limits, current_time(), self._sizes)
         if isinstance(decision, Evict | WaitForRoom):
             with suppress(Failure):
                 # Where it joins a process that is there, it needs no room.
                 return Start() if self._sharing.may_join(recipe.options()) else decision
         return decision
+
+    def _slots(self) -> dict[Key, Slot]:
+        return {key: entry.slot for key, entry in self._entries.items()}
 
     def _required_tasks(self) -> TaskGroup:
         if self._tasks is None:
@@ -291,17 +318,17 @@ class Pool:
 
     def _start(self, recipe: Recipe) -> Entry:
         now = current_time()
-        entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
+        entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), recipe, Pulse(self.changed)))
         entry.recipe = recipe
         entry.start(now)
         self.counters.starts[recipe.key.server] += 1
-        self._required_tasks().start_soon(self._live, entry, recipe)
+        self._required_tasks().start_soon(self._live, entry)
         return entry
 
-    async def _live(self, entry: Entry, recipe: Recipe) -> None:
+    async def _live(self, entry: Entry) -> None:
         """One session from start to end, and what its end means."""
         try:
-            failure = await self._session(entry, recipe)
+            failure = await self._session(entry, entry.recipe)
         except Failure as failed:
             failure = failed
         except Exception as error:
@@ -311,27 +338,24 @@ class Pool:
             # The pool itself was cancelled: tasks that wait for this server must see that it is gone.
             entry.mark_stopped(current_time())
             raise
-        self._end_life(entry, recipe, failure)
-        self._freed.notify()
-        self._monitor.look_again()
-
-    def _end_life(self, entry: Entry, recipe: Recipe, failure: Failure | None) -> None:
-        now = current_time()
         if failure is None or entry.stopping_for is not None:
             logger.info("stopped key=%s why=%s", entry.key, entry.stopping_for)
-            entry.mark_stopped(now)
-            return
-        logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
-        self.counters.failures[entry.key.server, failure.code] += 1
-        entry.mark_failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
+            entry.mark_stopped(current_time())
+        else:
+            logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
+            self.counters.failures[entry.key.server, failure.code] += 1
+            entry.mark_failed(failure, current_time(), self._jitter())
+        self._freed.notify()
+        self._woken.notify()
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
-
         def is_served() -> bool:
             return not self._served.keys().isdisjoint(entry.leases)
 
         with entry.life:
-            options = self._options(recipe)
+            options = recipe.options()
+            relayed = partial(self._relayed, options.relay, options.root, options.request_seconds)
+            options = replace(options, tap=self.tap(recipe.key.server), relayed=relayed)
             entry.inputs = options.inputs
             async with (
                 self._sharing.session(options, self._required_tasks(), is_served) as shared,
@@ -339,32 +363,89 @@ class Pool:
             ):
                 session, entry.turn, entry.process = shared
                 await recipe.restore(session, entry.documents)
-                entry.mark_running(session, current_time())
-                self._monitor.look_again()
+                entry.run(session, current_time())
+                self._woken.notify()
                 return await session.ended()
         return None
 
-    def _options(self, recipe: Recipe) -> SessionOptions:
-        options = recipe.options()
-        return replace(options, tap=self.tap(recipe.key.server), relayed=partial(self._relayed, options))
+    # --- What time alone changes -------------------------------------------------------------------------------------
 
-    async def _relayed(self, options: SessionOptions, request: str, arguments: Json) -> Json:
+    async def _watch(self) -> None:
+        while True:
+            now = current_time()
+            await self._stop_hung(now)
+            for entry in tuple(self._entries.values()) if self._is_budgeted else ():
+                await self._measure(entry)
+            slots = self._slots()
+            for retire in upkeep(slots, self.limits, now):
+                for key in of_process(retire.key, slots) if retire.why is Why.MEMORY else (retire.key,):
+                    self._entries[key].stop(retire.why)
+            for key in forgettable(slots, self.limits, now):
+                self._forget(key)
+            self._next_look = self._due(now)
+            with anyio.CancelScope(deadline=self._next_look):
+                await self._woken.wait()
+
+    async def _stop_hung(self, now: float) -> None:
+        silent = {key: session for key, entry in self._entries.items() if (session := _silent(entry, now)) is not None}
+        self._suspects = {key: since for key, since in self._suspects.items() if key in silent}
+        for key, session in silent.items():
+            used = await self._vitals.cpu_seconds(session.pid)
+            if used is None:
+                continue
+            since, used_then = self._suspects.setdefault(key, (now, used))
+            if now - since < SIGN_OF_LIFE_SECONDS:
+                continue
+            if used - used_then < IDLE_CPU_SECONDS:
+                session.fail(f"has neither answered nor used the processor for {now - since + SUSPICION_SECONDS:.0f} s")
+            self._suspects[key] = (now, used)
+
+    async def _measure(self, entry: Entry) -> None:
+        """Of a server that has answered, the size is what another one of its id is expected to need."""
+        if entry.session is None:
+            return
+        entry.memory_mib = whole = await self._vitals.memory_mib(entry.session.pid)
+        entry.proven = entry.healthy and whole is not None
+        if entry.proven:
+            server = entry.key.server
+            self._sizes[server] = max(self._sizes.get(server, 0.0), whole or 0.0)
+
+    def _due(self, now: float) -> float:
+        due = [next_upkeep(self._slots(), self.limits)]
+        for key, entry in self._entries.items():
+            if key in self._suspects:
+                due.append(self._suspects[key][0] + SIGN_OF_LIFE_SECONDS)
+            elif entry.works:
+                due.append(now + SUSPICION_SECONDS)
+            if self._is_budgeted and isinstance(entry.state, Running):
+                due.append(now + MEASURE_SECONDS)
+        return min(due)
+
+    # --- Questions of one server for another -------------------------------------------------------------------------
+
+    async def _relayed(self, relay: Relay | None, root: AbsPath, seconds: float, request: str, arguments: Json) -> Json:
         """What another server answers to one that has questions for it; None where there is no answer in time."""
-        relay, root = options.relay, options.root
-        if relay is None:
-            return None
-        with anyio.move_on_after(options.request_seconds), suppress(Failure, Malformed):
-            while entry := next((one for one in self._entries.values() if _may_answer(one, root, relay)), None):
-                if not entry.usable:
-                    await entry.changed.wait()
-                    continue
-                return await self._work(entry, partial(_asked, relay.command, request, arguments))
+
+        def may_answer(entry: Entry) -> bool:
+            fits = relay is not None and entry.key.root == root and entry.key.server in relay.to
+            return fits and (entry.usable or isinstance(entry.state, Starting))
+
+        with anyio.move_on_after(seconds), suppress(Failure, Malformed):
+            while relay and (entry := next(filter(may_answer, self._entries.values()), None)):
+                if entry.usable:
+                    return await self._work(entry, partial(_asked, relay.command, request, arguments))
+                await entry.changed.wait()
         return None
 
 
-def _may_answer(entry: Entry, root: AbsPath, relay: Relay) -> bool:
-    fits = entry.key.root == root and entry.key.server in relay.to
-    return fits and (entry.usable or isinstance(entry.slot, Starting))
+def _silent(entry: Entry, now: float) -> Session | None:
+    """The session, if it has owed an answer for long and sent nothing since; reported progress excuses it."""
+    session = entry.session
+    if session is None or session.readiness.busy or (entry.process and not entry.works):
+        # Or what it owes waits for its turn.
+        return None
+    since = session.silent_since
+    return session if since is not None and now - since >= SUSPICION_SECONDS else None
 
 
 async def _asked(command: str, request: str, arguments: Json, session: Session) -> Json:
@@ -384,8 +465,3 @@ async def _asked(command: str, request: str, arguments: Json, session: Session) 
         while not session.documents.is_open(path):
             await session.changed.wait()
     return await ask()
-
-
-def _is_current(entry: Entry) -> bool:
-    inputs = None if entry.session is None else entry.session.inputs
-    return inputs is None or inputs.holds()

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -13,8 +14,8 @@ from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.pool.carrier import Carrier, Face, Moving
-from pilotfish.pool.mirror import Mirror, Tree, Unshareable
+from pilotfish.pool.carrier import Carrier, Face
+from pilotfish.pool.mirror import Mirror, Moving, Tree, Unshareable
 from pilotfish.protocol.codec import decode, encode
 from pilotfish.servers.worktrees import Share
 from pilotfish.system.ports import Launch, Spawner
@@ -58,7 +59,7 @@ class Sharing:
             carrier.faces.append(face)
             try:
                 async with open_session(options, lambda _launch: nullcontext(face)) as session:
-                    yield session, face.turn, carrier.mirror.folder
+                    yield session, partial(carrier.turn, face), carrier.mirror.folder
             finally:
                 face.end()
                 carrier.leave(face)
@@ -67,7 +68,7 @@ class Sharing:
     def look_again(self) -> None:
         """A client waits, or does not any more."""
         for carrier in self._carriers.values():
-            carrier.turns.look_again()
+            carrier.look_again()
 
     def left(self, root: AbsPath) -> None:
         """Nobody works in this root any more."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Failure
 from pilotfish.system.clock import current_time
-from pilotfish.system.ports import Exit, Launch, Process, Spawner
+from pilotfish.system.ports import Launch, Process, Spawner
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
@@ -51,18 +51,15 @@ async def running_sidecar(
 ) -> AsyncGenerator["Sidecar | None"]:
     """Run it for as long as the block lasts; at its end nothing of it is left."""
     launch = wanted()
-    if launch is None:
-        yield None
-    elif isinstance(launch, Failure):
-        yield Sidecar(spawn, jitter, SidecarState(why=launch.message))
-    else:
-        sidecar = Sidecar(spawn, jitter, SidecarState())
-        async with owned_tasks() as tasks:
+    why = launch.message if isinstance(launch, Failure) else None
+    async with owned_tasks() as tasks:
+        sidecar = None if launch is None else Sidecar(spawn, jitter, SidecarState(why=why))
+        if sidecar is not None and isinstance(launch, Launch):
             tasks.start_soon(sidecar.keep_running, launch)
-            try:
-                yield sidecar
-            finally:
-                tasks.cancel_scope.cancel()
+        try:
+            yield sidecar
+        finally:
+            tasks.cancel_scope.cancel()
 
 
 class Sidecar:
@@ -97,7 +94,12 @@ class Sidecar:
                 self._state = SidecarState(process.pid, self._state.starts + 1)
                 self._process = process
                 try:
-                    return _ending(await _exit_of(process))
+                    while await process.receive():
+                        # Its output is dropped, but it must be able to write it.
+                        pass
+                    status = await process.wait()
+                    killed = f"was killed by signal {status.signal}"
+                    return f"it exited with code {status.code}" if status.signal is None else f"it {killed}"
                 finally:
                     with anyio.move_on_after(TERMINATE_SECONDS, shield=True):
                         await process.terminate()
@@ -107,15 +109,3 @@ class Sidecar:
         except Failure as failure:
             self._state = replace(self._state, starts=self._state.starts + 1, stderr=failure.scene.stderr)
             return failure.message
-
-
-async def _exit_of(process: Process) -> Exit:
-    while await process.receive():
-        # Its output is dropped, but it must be able to write it.
-        pass
-    return await process.wait()
-
-
-def _ending(status: Exit) -> str:
-    how = f"exited with code {status.code}" if status.signal is None else f"was killed by signal {status.signal}"
-    return f"it {how}"

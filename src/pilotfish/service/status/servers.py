@@ -13,7 +13,7 @@ from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.pool.counters import Samples
+from pilotfish.pool.counters import Timings
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Running, Starting, Stopping, Why
 from pilotfish.sanitise import sanitised
@@ -83,7 +83,7 @@ class RunningServers:
         return Stats(
             uptime_ms=round((current_time() - (self._started or current_time())) * 1000),
             operations=tuple(_latencies(name, samples) for name, samples in sorted(counters.operations.items())),
-            checks=tuple(_latencies(name, samples) for name, samples in sorted(counters.check_times.items())),
+            checks=tuple(_latencies(name, samples) for name, samples in sorted(counters.latency.items())),
             servers=tuple(self._server_stats(server, sessions, memory) for server in servers),
             # The servers are in our process tree, and have rows of their own.
             memory_mib=max(0.0, memory[os.getpid()] - below) if os.getpid() in memory else None,
@@ -96,7 +96,7 @@ class RunningServers:
             now = self._access.server(workspace, Candidate(workspace.specs[server], root, ""))
             # Each as it was started: whoever asks may have other variables than the clients that it serves.
             same = [one for key, one in own.items() if key.root == root and key.config == now.recipe.key.config]
-            recipes = [entry.recipe for entry in same if entry.recipe is not None] or [now.recipe]
+            recipes = [entry.recipe for entry in same] or [now.recipe]
             chosen |= {recipe.key: replace(now, recipe=recipe) for recipe in recipes}
         await self.halt(workspace, server)
         outcomes: dict[Key, Restarted] = {}
@@ -204,7 +204,7 @@ def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float, fi
     )
 
 
-def _latencies(name: str, samples: Samples) -> Latencies:
+def _latencies(name: str, samples: Timings) -> Latencies:
     p50, p95 = (round(samples.percentile(percent) * 1000) for percent in (50, 95))
     return Latencies(name=name, count=samples.count, p50_ms=p50, p95_ms=p95)
 

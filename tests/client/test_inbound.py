@@ -1,15 +1,11 @@
 """What we answer to a server, row by row."""
 
-from collections import deque
 from typing import Any
 
 import msgspec
 import pytest
 
 from pilotfish.client.inbound import MAX_MESSAGES, REQUESTS, Inbox, answer_request, take_notification
-from pilotfish.protocol.capabilities import Capabilities
-from pilotfish.protocol.diagnostics import Reports
-from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ErrorCode, ResponseError
 from pilotfish.protocol.wire import ApplyEditResult, Json, WorkspaceFolder
 from support.servers.sessions import session_on
@@ -23,15 +19,7 @@ SETTINGS: dict[str, Json] = {
 
 
 def inbox() -> Inbox:
-    return Inbox(
-        settings=SETTINGS,
-        folders=(WorkspaceFolder("file:///w", "w"),),
-        capabilities=Capabilities(),
-        reports=Reports(),
-        readiness=Readiness(),
-        messages=deque(maxlen=MAX_MESSAGES),
-        now=lambda: 0.0,
-    )
+    return Inbox(SETTINGS, (WorkspaceFolder("file:///w", "w"),), now=lambda: 0.0)
 
 
 def raw(value: object) -> msgspec.Raw:
@@ -144,7 +132,7 @@ def test_refreshes_and_progress_are_acknowledged_with_or_without_params(method: 
 def test_a_diagnostic_refresh_is_remembered_and_told() -> None:
     told: list[object] = []
     box = inbox()
-    box.on_change = told.append
+    box.on_change = lambda: told.append(None)
     asked("workspace/diagnostic/refresh", box=box)
     assert box.reports.refreshes == 1
     assert told == [None]

@@ -326,7 +326,7 @@ async def test_a_crash_fails_every_pending_request_at_once_with_the_exit_status_
             server.stderr = ("panic: out of bytes",)
             server.leave(-11)
         assert anyio.current_time() == crashed_at
-        assert session.waiting == 0
+        assert session.connection.waiting == {}
         assert (await session.ended()).code is Code.SERVER_CRASHED
     assert len(failures) == 50
     assert {failure.code for failure in failures} == {Code.SERVER_CRASHED}

@@ -39,21 +39,21 @@ def offering(**handlers: Handler) -> Scenario:
 async def test_a_request_returns_what_the_server_answered() -> None:
     async with session_on(offering(hover=lambda params: {"contents": params["x"]})) as (session, _):
         assert bytes(await session.request("textDocument/hover", {"x": "é"})) == '{"contents":"é"}'.encode()
-        assert session.waiting == 0
+        assert session.connection.waiting == {}
 
 
 async def test_several_requests_leave_before_the_first_answer_and_are_answered_in_their_order() -> None:
     waiting: list[int] = []
 
     def answer(params: Any) -> Any:
-        waiting.append(session.waiting)
+        waiting.append(len(session.connection.waiting))
         return params["x"]
 
     async with session_on(offering(hover=answer)) as (session, _):
         answers = await session.request_all("textDocument/hover", [{"x": 1}, {"x": 2}, {"x": 3}])
         assert [bytes(one) for one in answers] == [b"1", b"2", b"3"]
         assert waiting == [3, 3, 3]
-        assert session.waiting == 0
+        assert session.connection.waiting == {}
 
 
 async def test_of_several_requests_one_that_fails_fails_all_and_cancels_the_rest() -> None:
@@ -66,7 +66,7 @@ async def test_of_several_requests_one_that_fails_fails_all_and_cancels_the_rest
         with pytest.raises(ServerFailed, match="no"):
             await session.request_all("textDocument/hover", [{"x": 1}, {"x": 2}, {"x": 3}])
         await anyio.wait_all_tasks_blocked()
-        assert session.waiting == 0
+        assert session.connection.waiting == {}
         assert len(server.cancelled) == 2
 
 
@@ -121,7 +121,7 @@ async def test_a_cancelled_caller_cancels_the_request_at_once() -> None:
         with anyio.fail_after(1):
             while not server.cancelled:
                 await anyio.sleep(0.01)
-        assert session.waiting == 0
+        assert session.connection.waiting == {}
         assert session.failure is None
 
 
@@ -132,17 +132,17 @@ async def test_a_server_has_caught_up_once_it_has_answered_what_was_given_up() -
         given_up, asked = anyio.current_time(), server.received[-1].id
         assert asked is not None
         with anyio.move_on_after(connection.CATCH_UP_SECONDS / 2) as waiting:
-            await session.caught_up()
+            await session.connection.caught_up()
         assert waiting.cancelled_caught
         # It may never answer: then it is asked further, and nobody waits again.
         for _ in range(2):
-            await session.caught_up()
+            await session.connection.caught_up()
             assert anyio.current_time() - given_up == pytest.approx(connection.CATCH_UP_SECONDS)
         server.reply(asked, {"late": True})
         with anyio.fail_after(1):
-            await session.caught_up()
+            await session.connection.caught_up()
         server.leave(1)
-        await session.caught_up()
+        await session.connection.caught_up()
 
 
 @pytest.mark.proves("F37")
@@ -459,7 +459,7 @@ async def test_a_text_that_counts_for_other_files_only_when_its_own_file_is_aske
             assert msgspec.json.decode(answer) == sorted(set(versions))
             if again:
                 session.close(FILE)
-        assert session.waiting == 0
+        assert session.connection.waiting == {}
 
 
 @pytest.mark.proves("WATCH-2", "DIAG-6")

@@ -7,14 +7,15 @@ same typed failure, and `failure` says why for ever after.
 
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from enum import StrEnum
 from typing import Literal
 
 import anyio
 from msgspec import UNSET, Raw, Struct
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.client.tap import Direction, Tap
 from pilotfish.config.trust import trust_advice
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
@@ -32,12 +33,10 @@ from pilotfish.protocol.rpc import (
 )
 from pilotfish.system.channel import RpcChannel, SendQueue
 from pilotfish.system.clock import current_time
-from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled, confinement_text
+from pilotfish.system.ports import BrokenPipe, Process, Stalled, confinement_text
 from pilotfish.system.tasks import owned_tasks
 
 # --- Requests that wait for an answer ---------------------------------------------------------------------------------
-
-CallResult = Raw | ResponseError | Failure
 
 MAX_EXCHANGES = 50
 """Of the requests that have ended, so many are kept for people to look at."""
@@ -58,20 +57,45 @@ class Call(Struct):
     id: RequestId
     method: str
     asked_at: float
-    outcome: CallResult | None = None
+    outcome: Raw | ResponseError | Failure | None = None
     ended: anyio.Event | None = None
     """Made by who waits for it."""
 
-    def end(self, outcome: CallResult) -> None:
+    def end(self, outcome: Raw | ResponseError | Failure) -> None:
         self.outcome = outcome
         if self.ended is not None:
             self.ended.set()
 
-    def summary(self, now: float) -> EndedCall:
-        """How it ended."""
-        answered = isinstance(self.outcome, Raw)
-        end = "answered" if answered else "given up" if self.outcome is None else "failed"
-        return EndedCall(self.method, self.asked_at, now - self.asked_at, end)
+
+# --- Where the traffic can be recorded --------------------------------------------------------------------------------
+
+
+class Direction(StrEnum):
+    TO_SERVER = "→"
+    FROM_SERVER = "←"
+
+
+Listener = Callable[[AbsPath, Direction, bytes], None]
+"""Called with every message: the server's root, which way it went, and its body. It must not wait or raise."""
+
+
+class Tap:
+    """Shared by all sessions of one server, those that start later included."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []
+
+    def record(self, root: str | None, direction: Direction, body: bytes) -> None:
+        for listener in self.listeners:
+            listener(AbsPath(root or ""), direction, body)
+
+    @contextlib.contextmanager
+    def listening(self, listener: Listener) -> Generator[None]:
+        self.listeners.append(listener)
+        try:
+            yield
+        finally:
+            self.listeners.remove(listener)
 
 
 # --- The connection ---------------------------------------------------------------------------------------------------
@@ -107,22 +131,24 @@ class Connection:
         *,
         answer: Callable[[str, Raw, Phase], object | ResponseError],
         take: Callable[[str, Raw], None],
-        tap: Tap | None = None,
+        tap: Tap,
     ) -> None:
         self._process = process
         self._scene = scene
         self._answer = answer
         self._take = take
-        self._tap = tap or Tap()
+        self._tap = tap
         queue = SendQueue(MAX_UNSENT_BYTES, process.send_now)
         self._channel = RpcChannel(self._dispatch, self._overflowed, queue=queue, hear=self._hear, say=self._say)
-        self._waiting: dict[RequestId, Call] = {}
+        self.waiting: dict[RequestId, Call] = {}
+        """The requests without an answer, oldest first."""
         self.exchanges: deque[EndedCall] = deque(maxlen=MAX_EXCHANGES)
         """The last requests that have ended, newest last."""
         self._lifecycle = Lifecycle()
         # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
         self._tasks = anyio.CancelScope(shield=True)
         self._cancelled: dict[RequestId, float] = {}
+        """When each was given up, for as long as a late answer is expected."""
         self._unanswered_cancels = 0
         self._dropped = Pulse()
         """Notified when an answer has come that nobody waits for."""
@@ -132,33 +158,19 @@ class Connection:
         """It has ended, or has closed its output or its input: then `failure` comes soon, and it says nothing more."""
 
     @property
-    def last_received(self) -> float:
-        """Monotonic time of the last byte from the server: the sign of life."""
-        return self._channel.last_received
-
-    @property
     def phase(self) -> Phase:
         return self._lifecycle.phase
 
     @property
-    def waiting(self) -> int:
-        """How many requests wait for their answer."""
-        return len(self._waiting)
-
-    @property
-    def oldest_request(self) -> float | None:
-        """When the request that has waited longest was made."""
-        return next((call.asked_at for call in self._waiting.values()), None)
+    def silent_since(self) -> float | None:
+        """When the oldest request was made after which the server has sent nothing; None if there is none."""
+        asked = next((call.asked_at for call in self.waiting.values()), None)
+        return asked if asked is not None and self._channel.last_received <= asked else None
 
     def scene(self) -> Scene:
         """Where we are now, for a failure's report."""
-        return Scene(
-            server=self._scene.server,
-            root=self._scene.root,
-            pid=self._process.pid,
-            phase=self.phase.value,
-            stderr=self._process.stderr_tail(),
-        )
+        stderr = self._process.stderr_tail()
+        return replace(self._scene, pid=self._process.pid, phase=self.phase.value, stderr=stderr)
 
     async def serve(self) -> None:
         """Read and write until the connection ends or is closed, whatever happens to the caller."""
@@ -169,7 +181,7 @@ class Connection:
 
     def close(self) -> None:
         """End it from our side."""
-        self._end(self._stopped())
+        self._end(Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene()))
 
     def notify(self, method: str, params: object = UNSET) -> None:
         """Post a notification; it leaves after everything posted before it."""
@@ -184,7 +196,7 @@ class Connection:
         """Send a request; `answer_to` or `give_up` must follow."""
         self._check(method)
         outgoing = self._channel.peer.request(method, params)
-        call = self._waiting[outgoing.id] = Call(outgoing.id, method, current_time())
+        call = self.waiting[outgoing.id] = Call(outgoing.id, method, current_time())
         self._channel.post(outgoing.data, urgent=True)
         return call
 
@@ -192,10 +204,15 @@ class Connection:
         """Raises as `call` does."""
         try:
             if call.outcome is None:
-                with anyio.CancelScope(deadline=current_time() + timeout):
-                    await self._outcome(call)
+                call.ended = anyio.Event()
+                try:
+                    with anyio.CancelScope(deadline=current_time() + timeout):
+                        await call.ended.wait()
+                finally:
+                    self.give_up(call)
         finally:
-            self.exchanges.append(call.summary(current_time()))
+            end = "answered" if isinstance(call.outcome, Raw) else "given up" if call.outcome is None else "failed"
+            self.exchanges.append(EndedCall(call.method, call.asked_at, current_time() - call.asked_at, end))
         if call.outcome is None:
             raise ServerFailed(
                 Code.REQUEST_TIMEOUT,
@@ -209,89 +226,75 @@ class Connection:
 
     def fail(self, code: Code, what: str) -> None:
         """End the connection because the server does not work any more: every waiting request fails now."""
-        self._end(self._failed(code, what))
+        hint = " ".join(filter(None, (_HINTS.get(code), self.confinement_hint())))
+        self._end(ServerFailed(code, f"{self._scene.server} {what}", hint=hint or None, scene=self.scene()))
 
     async def flush(self) -> None:
         await self._channel.queue.flush()
 
-    async def _outcome(self, call: Call) -> None:
-        call.ended = anyio.Event()
-        try:
-            await call.ended.wait()
-        finally:
-            self.give_up(call)
-
     def give_up(self, call: Call) -> None:
         """Cancel a request that is not wanted any more; harmless when it was answered."""
-        identifier = call.id
-        if self._waiting.pop(identifier, None) is None:
+        if self.waiting.pop(call.id, None) is None:
             return
-        cancel = self._channel.peer.cancel(identifier)
+        cancel, now = self._channel.peer.cancel(call.id), current_time()
         if cancel is not None and self._lifecycle.may_send("$/cancelRequest"):
             self._channel.post(cancel)
-        self._cancelled[identifier] = current_time() + CANCEL_GRACE_SECONDS
-        self._forget_old_cancels()
+        self._cancelled[call.id] = now
+        for identifier in [known for known, since in self._cancelled.items() if since + CANCEL_GRACE_SECONDS <= now]:
+            del self._cancelled[identifier]
+            self._unanswered_cancels += self._channel.peer.forget(identifier)
+        if self._unanswered_cancels > MAX_UNANSWERED_CANCELS:
+            self.fail(Code.SERVER_HUNG, "answers neither requests nor their cancellation")
 
     async def caught_up(self) -> None:
         """Wait until the server has answered what was given up: one that cannot cancel does that work first."""
-        forgotten = max((self._cancelled.get(one, 0.0) for one in self._channel.peer.abandoned), default=0.0)
-        since = forgotten - CANCEL_GRACE_SECONDS
+        since = max((self._cancelled.get(one, 0.0) for one in self._channel.peer.abandoned), default=0.0)
         with anyio.move_on_after(max(0.0, since + CATCH_UP_SECONDS - current_time())):
             while self._channel.peer.abandoned and self.failure is None:
                 await self._dropped.wait()
 
-    def _forget_old_cancels(self) -> None:
-        now = current_time()
-        for identifier in [known for known, until in self._cancelled.items() if until <= now]:
-            del self._cancelled[identifier]
-            self._unanswered_cancels += self._channel.peer.forget(identifier)
-        if self._unanswered_cancels > MAX_UNANSWERED_CANCELS:
-            self._end(self._failed(Code.SERVER_HUNG, "answers neither requests nor their cancellation"))
-
     def _check(self, method: str) -> None:
         if self.failure is not None:
             raise self.failure
-        phase = self.phase
         if not self._lifecycle.send(method):
-            message = f"{self._scene.server} is {phase.value}: {method} was not sent"
+            message = f"{self._scene.server} is {self.phase.value}: {method} was not sent"
             raise Unavailable(Code.SHUTTING_DOWN, message, scene=self.scene())
 
     def _say(self, frame: bytes) -> None:
-        if self._tap.is_open:
-            self._tap.record(AbsPath(self._scene.root or ""), Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
+        if self._tap.listeners:
+            self._tap.record(self._scene.root, Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
 
     def _overflowed(self) -> None:
         unread = f"{self._channel.queue.unsent} bytes wait for the server to read them"
-        self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {unread}"))
+        self.fail(Code.SERVER_HUNG, f"has stopped reading: {unread}")
 
     async def _write(self) -> None:
         try:
             await self._channel.queue.run(self._process.send)
         except Stalled:
-            self._end(self._failed(Code.SERVER_HUNG, "has stopped reading its input"))
+            self.fail(Code.SERVER_HUNG, "has stopped reading its input")
         except BrokenPipe:
             self.hung_up = True
             with anyio.move_on_after(DRAIN_SECONDS):
                 await self.ended.wait()
-            self._end(await self._end_of_stream("closed its input"))
+            await self._end_of_stream("closed its input")
 
     async def _read(self) -> None:
         fault = await self._channel.read(self._process.receive)
         if fault is not None:
-            self._end(self._failed(fault.code, f"broke the wire format: {fault}"))
+            self.fail(fault.code, f"broke the wire format: {fault}")
             return
         self.hung_up = True
-        self._end(await self._end_of_stream("closed its output"))
+        await self._end_of_stream("closed its output")
 
     def _hear(self, body: bytes) -> None:
-        if self._tap.is_open:
-            self._tap.record(AbsPath(self._scene.root or ""), Direction.FROM_SERVER, body)
+        self._tap.record(self._scene.root, Direction.FROM_SERVER, body)
 
     async def _dispatch(self, event: Event) -> None:
         match event:
             case Answered(identifier, _, outcome) | Failed(identifier, _, outcome):
                 # One that its caller gave up is not here any more, which is normal.
-                if (call := self._waiting.pop(identifier, None)) is not None:
+                if (call := self.waiting.pop(identifier, None)) is not None:
                     call.end(outcome)
             case Requested(identifier, method, params):
                 self._channel.answer(identifier, self._answer(method, params, self.phase))
@@ -301,23 +304,19 @@ class Connection:
                 # Every request was answered when it came, so there is nothing left to cancel; the peer counts the rest.
                 self._dropped.notify()
 
-    async def _end_of_stream(self, what: str) -> Failure:
-        """Why the stream ended, with the exit status if it comes in time."""
-        status: Exit | None = None
+    async def _end_of_stream(self, what: str) -> None:
+        """End it with the reason why the stream ended: the exit status, if it comes in time."""
+        how = f"{what} while still running"
         with anyio.move_on_after(EXIT_GRACE_SECONDS):
             status = await self._process.wait()
+            guess = " (possibly out of memory)" if status.signal == 9 else ""
+            killed = f"was killed by signal {status.signal}{guess}"
+            how = f"exited with code {status.code}" if status.signal is None else killed
         if self.phase in {Phase.STOPPING, Phase.EXITING}:
-            return self._stopped()
-        starting = self.phase in {Phase.SPAWNED, Phase.INITIALIZING}
-        code = Code.SERVER_START_FAILED if starting else Code.SERVER_CRASHED
-        return self._failed(code, _how_it_ended(status, what))
-
-    def _stopped(self) -> Unavailable:
-        return Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene())
-
-    def _failed(self, code: Code, what: str) -> ServerFailed:
-        hint = " ".join(filter(None, (_HINTS.get(code), self.confinement_hint())))
-        return ServerFailed(code, f"{self._scene.server} {what}", hint=hint or None, scene=self.scene())
+            self.close()
+        else:
+            starting = self.phase in {Phase.SPAWNED, Phase.INITIALIZING}
+            self.fail(Code.SERVER_START_FAILED if starting else Code.SERVER_CRASHED, how)
 
     def confinement_hint(self) -> str | None:
         """For a server that failed while the system held it back: that may be why, and what to do then."""
@@ -331,7 +330,7 @@ class Connection:
             return
         self.failure, self.hung_up = failure, True
         self._lifecycle.advance(Step.END)
-        waiting, self._waiting = self._waiting, {}
+        waiting, self.waiting = self.waiting, {}
         for call in waiting.values():
             call.end(failure)
         self._channel.peer.close()
@@ -348,15 +347,6 @@ _HINTS = {
     Code.PROTOCOL_ERROR: "Something else than the protocol is on its standard output: check its command.",
     Code.LIMIT_EXCEEDED: "One message was larger than we accept; it is started again on the next use.",
 }
-
-
-def _how_it_ended(status: Exit | None, what: str) -> str:
-    if status is None:
-        return f"{what} while still running"
-    if status.signal is not None:
-        guess = " (possibly out of memory)" if status.signal == 9 else ""
-        return f"was killed by signal {status.signal}{guess}"
-    return f"exited with code {status.code}"
 
 
 # --- The stop ladder: how a server is ended, rung by rung, each with its bound ----------------------------------------
@@ -376,8 +366,14 @@ async def walk_down(connection: Connection, process: Process) -> None:
         # A server that fails to shut down politely is ended all the same.
         with contextlib.suppress(Failure):
             await connection.call("shutdown", timeout=SHUTDOWN_SECONDS)
-    if connection.failure is None and await _left_after_exit(connection, process):
-        return
+    if connection.failure is None:
+        connection.notify("exit")
+        with anyio.move_on_after(EXIT_SECONDS):
+            await connection.flush()
+            # Several servers stay until their input ends, whatever `exit` says.
+            await process.close_input()
+            await process.wait()
+            return
     if connection.failure is None:
         await process.terminate()
         with anyio.move_on_after(TERMINATE_SECONDS):
@@ -385,14 +381,3 @@ async def walk_down(connection: Connection, process: Process) -> None:
             return
     await process.kill()
     await process.wait()
-
-
-async def _left_after_exit(connection: Connection, process: Process) -> bool:
-    connection.notify("exit")
-    with anyio.move_on_after(EXIT_SECONDS):
-        await connection.flush()
-        # Several servers stay until their input ends, whatever `exit` says.
-        await process.close_input()
-        await process.wait()
-        return True
-    return False

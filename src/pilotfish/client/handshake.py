@@ -7,8 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field, toml
 
-from pilotfish.client.connection import Connection
-from pilotfish.client.tap import Tap
+from pilotfish.client.connection import Connection, Tap
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import RETRY_ON_CONTENT_MODIFIED
@@ -17,19 +16,10 @@ from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, JsonObject, WorkspaceFolder
 from pilotfish.servers.inputs import InputEvidence
-from pilotfish.servers.spec import Freshness, PullSupport, Relay
+from pilotfish.servers.spec import Freshness, Relay
 from pilotfish.servers.worktrees import Share
 from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
-
-UNDECLARED_PULL: JsonObject = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
-
-Relayed = Callable[[str, Json], Awaitable[Json]]
-"""A request of another server and its arguments; the answer, None where there is none."""
-
-
-async def no_answer(_request: str, _arguments: Json) -> Json:
-    return None
 
 
 class SessionOptions(Struct, frozen=True):
@@ -55,18 +45,13 @@ class SessionOptions(Struct, frozen=True):
     """Notifications of this server's own that it is sent after `initialized`."""
     relay: Relay | None = None
     """How it asks another server of its root."""
-    relayed: Relayed = no_answer
-    """Asks that one."""
+    relayed: Callable[[str, Json], Awaitable[Json]] | None = None
+    """Asks that one: a request and its arguments; the answer, None where there is none."""
     inputs: InputEvidence | None = None
     """What it reads besides sources, as it is before the start; None: nothing is known of that."""
     share: Share | None = None
     """With which other worktrees it may share a process."""
     tap: Tap = field(default_factory=Tap)
-
-    @property
-    def undeclared(self) -> JsonObject:
-        """Capabilities that it has and does not declare."""
-        return UNDECLARED_PULL if self.freshness.pull is PullSupport.UNDECLARED else {}
 
 
 async def handshake(connection: Connection, options: SessionOptions, folder: WorkspaceFolder) -> InitializeResult:

@@ -10,11 +10,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 
-import anyio
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
-from pilotfish.client.pulse import Pulse
-from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.diagnostics import Reports
@@ -23,13 +20,13 @@ from pilotfish.protocol.rpc import ErrorCode, ResponseError
 from pilotfish.protocol.wire import (
     ApplyEditParams,
     ApplyEditResult,
-    ConfigurationItem,
     ConfigurationParams,
     Json,
     MessageParams,
     PublishDiagnosticsParams,
     WorkspaceFolder,
 )
+from pilotfish.system.clock import current_time
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +35,6 @@ MAX_MESSAGES = 200
 
 MAX_MESSAGE_LENGTH = 2_000
 """A log line longer than this is cut: some servers log whole documents."""
-
-
-SETTINGS_SECONDS = 5.0
-"""For a server to ask for its settings, which it does right after it was initialized."""
-
 
 EditSink = Callable[[Raw], ApplyEditResult]
 """Takes the edit of a command that we asked the server to run."""
@@ -53,12 +45,12 @@ class Inbox(Struct):
 
     settings: Mapping[str, Json]
     folders: tuple[WorkspaceFolder, ...]
-    capabilities: Capabilities
-    reports: Reports
-    readiness: Readiness
-    messages: deque[str]
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    reports: Reports = field(default_factory=Reports)
+    readiness: Readiness = field(default_factory=Readiness)
+    messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """The last log lines."""
-    now: Callable[[], float]
+    now: Callable[[], float] = current_time
     has_settings: bool = False
     """Whether it has asked for its settings."""
     logged: int = 0
@@ -67,7 +59,7 @@ class Inbox(Struct):
     """Set while a command that we asked for runs; without it an edit is refused."""
     on_log: Callable[[str], None] = lambda _message: None
     """Called with every line that the server logs."""
-    on_change: Callable[[AbsPath | None], None] = lambda _path: None
+    on_change: Callable[[], None] = lambda: None
     """Called after any message that may change what is known: diagnostics, progress, registrations."""
 
 
@@ -82,7 +74,7 @@ def answer_request(inbox: Inbox, method: str, params: Raw, *, stopping: bool) ->
     try:
         reply = handler(inbox, params)
         if method in CHANGING:
-            inbox.on_change(None)
+            inbox.on_change()
     except Malformed as malformed:
         return ResponseError(ErrorCode.INVALID_PARAMS, str(malformed))
     except Exception as error:
@@ -91,26 +83,19 @@ def answer_request(inbox: Inbox, method: str, params: Raw, *, stopping: bool) ->
     return reply
 
 
-async def until_settings(inbox: Inbox, changed: Pulse, *, wanted: bool) -> None:
-    """Wait until the server has been told its settings, for which it asks; not for ever."""
-    with anyio.move_on_after(SETTINGS_SECONDS):
-        while wanted and not inbox.has_settings:
-            await changed.wait()
-
-
 def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
     """Take in one notification; False when it is malformed. Unknown ones are ignored, as the specification says."""
     handler = NOTIFICATIONS.get(method)
     if handler is None:
         if inbox.readiness.heard(method, params):
-            inbox.on_change(None)
+            inbox.on_change()
         return True
     try:
         handler(inbox, params)
     except Malformed:
         return False
     if method in CHANGING:
-        inbox.on_change(None)
+        inbox.on_change()
     return True
 
 
@@ -120,17 +105,15 @@ def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
 def _configuration(inbox: Inbox, params: Raw) -> object:
     items = decode(params, ConfigurationParams).items
     inbox.has_settings = True
-    return [section_of(inbox.settings, item) for item in items]
+    return [_settings_of(inbox.settings, item.section) for item in items]
 
 
-def section_of(settings: Mapping[str, Json], item: ConfigurationItem) -> Json:
-    """The part of the settings that a dotted section names; all for an empty one, `{}` for an unknown one."""
-    if not item.section:
-        return dict(settings)
-    if item.section in settings:
-        return settings[item.section]
+def _settings_of(settings: Mapping[str, Json], section: str | None) -> Json:
+    """The part that a dotted section names; all for an empty one, `{}` for an unknown one."""
+    if section and section in settings:
+        return settings[section]
     value: Json = dict(settings)
-    for part in item.section.split("."):
+    for part in section.split(".") if section else ():
         if not isinstance(value, dict) or part not in value:
             return {}
         value = value[part]
@@ -181,7 +164,8 @@ REQUESTS: dict[str, Callable[[Inbox, Raw], object]] = {
 
 
 def _publish(inbox: Inbox, params: Raw) -> None:
-    inbox.on_change(inbox.reports.publish(decode(params, PublishDiagnosticsParams), inbox.now()))
+    inbox.reports.publish(decode(params, PublishDiagnosticsParams), inbox.now())
+    inbox.on_change()
 
 
 def _message(inbox: Inbox, params: Raw) -> None:

@@ -7,8 +7,7 @@ Documents and their notifications change together and without waiting: a questio
 
 import logging
 import os
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -19,13 +18,13 @@ from msgspec import Raw, Struct
 
 from pilotfish.client.connection import STOP_SECONDS, Call, Connection, walk_down
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
-from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer_request, take_notification, until_settings
+from pilotfish.client.inbound import EditSink, Inbox, answer_request, take_notification
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.protocol.capabilities import RETRY_ON_CONTENT_MODIFIED, Capabilities
+from pilotfish.protocol.capabilities import RETRY_ON_CONTENT_MODIFIED
 from pilotfish.protocol.codec import Malformed, decode
-from pilotfish.protocol.diagnostics import Pull, Reports
+from pilotfish.protocol.diagnostics import Pull
 from pilotfish.protocol.documents import Documents, Notification
 from pilotfish.protocol.lifecycle import Phase
 from pilotfish.protocol.positions import UnknownEncoding, negotiated
@@ -38,6 +37,7 @@ from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
     Json,
+    JsonObject,
     PreviousResultId,
     ServerInfo,
     TextDocumentIdentifier,
@@ -46,7 +46,7 @@ from pilotfish.protocol.wire import (
     WorkspaceDocumentDiagnosticReport,
     WorkspaceFolder,
 )
-from pilotfish.servers.spec import Relay
+from pilotfish.servers.spec import PullSupport, Relay
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Process, Spawner
 from pilotfish.system.tasks import owned_tasks, side_by_side
@@ -57,6 +57,12 @@ T = TypeVar("T")
 
 MAX_RELAYED = 256
 """Questions of a server for another one that wait for an answer; of any more the answer is nothing, at once."""
+
+SETTINGS_SECONDS = 5.0
+"""For a server to ask for its settings, which it does right after it was initialized."""
+
+UNDECLARED_PULL: JsonObject = {"diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}}
+"""What a server offers that answers pulls and does not declare it."""
 
 OLD_RESULT = "old"
 """No server gives its results this id."""
@@ -78,8 +84,8 @@ async def open_session(
             yield session
         finally:
             with anyio.move_on_after(STOP_SECONDS, shield=True):
-                await session.stop()
-            session.end()
+                await walk_down(session.connection, process)
+            session.connection.close()
             relays.cancel_scope.cancel()
 
 
@@ -98,9 +104,8 @@ class Session:
         self.inputs = options.inputs
         self.freshness = options.freshness
         self.request_seconds = options.request_seconds
-        self.capabilities = Capabilities()
-        self.reports = Reports()
-        self.readiness = Readiness(options.freshness.loaded_by)
+        self.package_watchers = options.watches_packages
+        """The sources of installed packages, which are watched as soon as a document is open."""
         self.changed = Pulse()
         """Notified when a document is opened, when a message may have changed what is known, and at the end."""
         self.encoding = Encoding.UTF16
@@ -113,55 +118,23 @@ class Session:
         self._documents: Documents | None = None
         self._moves_heeded = 0
         """Changes of what it offers that its documents follow."""
-        self._inbox = Inbox(
-            settings=options.settings,
-            folders=(self._folder,),
-            capabilities=self.capabilities,
-            reports=self.reports,
-            readiness=self.readiness,
-            messages=deque(maxlen=MAX_MESSAGES),
-            now=current_time,
-            on_log=self._on_log,
-            on_change=self._on_change,
+        readiness = Readiness(options.freshness.loaded_by)
+        self.inbox = Inbox(
+            options.settings, (self._folder,), readiness=readiness, on_log=self._on_log, on_change=self._on_change
         )
+        self.capabilities, self.reports, self.readiness = self.inbox.capabilities, self.inbox.reports, readiness
         scene = Scene(server=options.server, root=options.root)
-        self._connection = Connection(process, scene, answer=self._answer, take=self._take, tap=options.tap)
-        self.exchanges = self._connection.exchanges
-        self.caught_up = self._connection.caught_up
-
-    @property
-    def phase(self) -> Phase:
-        return self._connection.phase
+        self.connection = Connection(process, scene, answer=self._answer, take=self._take, tap=options.tap)
 
     @property
     def failure(self) -> Failure | None:
         """Why it ended; None while it lives."""
-        return self._connection.failure
-
-    @property
-    def hung_up(self) -> bool:
-        """It says nothing more; `ended` tells why, now or soon."""
-        return self._connection.hung_up
-
-    @property
-    def waiting(self) -> int:
-        return self._connection.waiting
-
-    @property
-    def last_received(self) -> float:
-        """When its last bytes came."""
-        return self._connection.last_received
-
-    @property
-    def silent_since(self) -> float | None:
-        """When the oldest request was made after which the server has sent nothing; None if there is none."""
-        asked = self._connection.oldest_request
-        return asked if asked is not None and self.last_received <= asked else None
+        return self.connection.failure
 
     @property
     def documents(self) -> Documents:
         if self._documents is None:
-            raise Unavailable(Code.SHUTTING_DOWN, f"{self.server} is not initialized", scene=self._connection.scene())
+            raise Unavailable(Code.SHUTTING_DOWN, f"{self.server} is not initialized", scene=self.connection.scene())
         return self._documents
 
     def stderr_tail(self) -> tuple[str, ...]:
@@ -169,58 +142,49 @@ class Session:
 
     def messages(self) -> tuple[str, ...]:
         """The server's own log lines, newest last."""
-        return tuple(self._inbox.messages)
-
-    @property
-    def logged(self) -> int:
-        """How many log lines have come; see `messages_since`."""
-        return self._inbox.logged
+        return tuple(self.inbox.messages)
 
     def messages_since(self, logged: int) -> tuple[str, ...]:
-        """The log lines that came after so many, as far as they are kept."""
-        count = min(self._inbox.logged - logged, len(self._inbox.messages))
+        """The log lines that came after so many (`inbox.logged`), as far as they are kept."""
+        count = min(self.inbox.logged - logged, len(self.inbox.messages))
         return self.messages()[-count:] if count > 0 else ()
 
     # --- Life ------------------------------------------------------------------------------------------------------
 
     async def serve(self) -> None:
-        await self._connection.serve()
+        await self.connection.serve()
         self.changed.notify()
 
     def fail(self, what: str) -> None:
         """End it at once as hung: a server that does not answer cannot be asked to shut down."""
-        self._connection.fail(Code.SERVER_HUNG, what)
-
-    def end(self) -> None:
-        """The process is gone: nothing more can come."""
-        self._connection.close()
+        self.connection.fail(Code.SERVER_HUNG, what)
 
     async def ended(self) -> Failure:
         """Wait until the connection is over; returns why."""
-        await self._connection.ended.wait()
-        failure = self._connection.failure
+        await self.connection.ended.wait()
+        failure = self.connection.failure
         assert failure is not None
         return failure
 
     async def initialize(self) -> None:
         """The handshake. The server may ask and register before it answers: the reader serves it meanwhile."""
-        result = await handshake(self._connection, self._options, self._folder)
+        result = await handshake(self.connection, self._options, self._folder)
         self.info = result.server_info or ServerInfo()
-        self.capabilities.offer({**self._options.undeclared, **result.capabilities})
+        undeclared = UNDECLARED_PULL if self.freshness.pull is PullSupport.UNDECLARED else {}
+        self.capabilities.offer({**undeclared, **result.capabilities})
         try:
             self.encoding = negotiated(self.capabilities.position_encoding)
             self._documents = Documents(self.capabilities.sync(), self.encoding)
         except (UnknownEncoding, Malformed) as unusable:
-            raise start_failed(self._connection, str(unusable)) from unusable
-        self._connection.notify("initialized", {})
+            raise start_failed(self.connection, str(unusable)) from unusable
+        self.connection.notify("initialized", {})
         for method in self._options.announcements:
-            self._connection.notify(method, {})
-        self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
-        await until_settings(self._inbox, self.changed, wanted=self.freshness.settings_first)
+            self.connection.notify(method, {})
+        self.connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
+        with anyio.move_on_after(SETTINGS_SECONDS):
+            while self.freshness.settings_first and not self.inbox.has_settings:
+                await self.changed.wait()
         logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
-
-    async def stop(self) -> None:
-        await walk_down(self._connection, self._process)
 
     # --- Documents -------------------------------------------------------------------------------------------------
 
@@ -231,7 +195,7 @@ class Session:
         self._post(notifications)
         if notifications and (first := self.freshness.ask_after_text) is not None:
             # Nobody waits for the answer: what is asked from now on comes after it.
-            self._connection.ask(first, {"textDocument": {"uri": uri_of(path)}})
+            self.connection.ask(first, {"textDocument": {"uri": uri_of(path)}})
         if opens:
             self.changed.notify()
         return self.documents.version(path)
@@ -250,17 +214,12 @@ class Session:
     def notify(self, method: str, params: object) -> None:
         """Send a notification that is not about a document's text, if the server offers to take it."""
         if self.supports(method):
-            self._connection.notify(method, params)
+            self.connection.notify(method, params)
 
     def watchers(self) -> tuple[WatchRegistration, ...]:
         """The files whose changes on disk it is told of: what it registered; before that, its own kind of files."""
         own = self.capabilities.watchers() or self._options.watches
         return (*own, *self._options.watches_outside, *(self.package_watchers if self.documents.moves else ()))
-
-    @property
-    def package_watchers(self) -> tuple[WatchRegistration, ...]:
-        """The sources of installed packages, which are watched as soon as a document is open."""
-        return self._options.watches_packages
 
     def wanted(self, changes: Iterable[PathChange]) -> tuple[PathChange, ...]:
         """Those of these changes that it is told of."""
@@ -273,7 +232,7 @@ class Session:
 
     def send_changes(self, message: DidChangeWatchedFilesParams | None, changes: Sequence[PathChange]) -> bool:
         if message is not None:
-            self._connection.notify("workspace/didChangeWatchedFiles", message)
+            self.connection.notify("workspace/didChangeWatchedFiles", message)
             if {change.path for change in changes}.difference(self.documents.paths):
                 self.readiness.disturbed()
             if self.freshness.dependents_after_save:
@@ -305,7 +264,7 @@ class Session:
         """
         self._require(method, about)
         deadline = current_time() + (timeout or self.request_seconds)
-        return await self._await_answer(self._connection.ask(method, params), params, deadline)
+        return await self._await_answer(self.connection.ask(method, params), params, deadline)
 
     async def request_all(
         self, method: str, all_params: Sequence[object], *, timeout: float | None = None
@@ -313,33 +272,33 @@ class Session:
         """Send several requests at once, without a task for each; one that fails fails all. Raises as `request`."""
         self._require(method, None)
         deadline = current_time() + (timeout or self.request_seconds)
-        calls = [self._connection.ask(method, params) for params in all_params]
+        calls = [self.connection.ask(method, params) for params in all_params]
         try:
             pairs = zip(calls, all_params, strict=True)
             return [await self._await_answer(call, params, deadline) for call, params in pairs]
         finally:
             for call in calls:
-                self._connection.give_up(call)
+                self.connection.give_up(call)
 
     async def _await_answer(self, call: Call, params: object, deadline: float) -> Raw:
         tries = 0
         while True:
             remaining = max(0.0, deadline - current_time())
-            answer = await self._connection.answer_to(call, timeout=remaining)
+            answer = await self.connection.answer_to(call, timeout=remaining)
             if not isinstance(answer, ResponseError):
                 return answer
             tries += 1
             delay = retry_delay(call.method, answer, tries, cancels_on_change=self.freshness.cancels_on_change)
             if delay is None or current_time() + delay >= deadline:
-                raise self._said_no(call.method, answer)
+                message = f"{self.server} could not answer {call.method}: {answer.message} ({answer.code})"
+                code = Code.PROTOCOL_ERROR if isinstance(answer, UnusableResponse) else Code.SERVER_ERROR
+                raise ServerFailed(code, message, scene=self.connection.scene(), rpc_code=answer.code)
             await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later
-            call = self._connection.ask(call.method, params)
+            call = self.connection.ask(call.method, params)
 
     def _require(self, method: str, about: AbsPath | None) -> None:
         if not self.supports(method, about):
-            raise Unavailable(
-                Code.UNSUPPORTED, f"{self.server} does not offer {method}", scene=self._connection.scene()
-            )
+            raise Unavailable(Code.UNSUPPORTED, f"{self.server} does not offer {method}", scene=self.connection.scene())
 
     async def pull(self, path: AbsPath, *, timeout: float | None = None) -> tuple[AbsPath, ...]:
         """Ask every pull provider for the diagnostics of an open document; `reports` holds the answers."""
@@ -384,46 +343,42 @@ class Session:
     @contextmanager
     def taking_edits(self, sink: EditSink) -> Generator[None]:
         """While the block runs, `workspace/applyEdit` goes to `sink`; outside of it every edit is refused."""
-        self._inbox.edit_sink = sink
+        self.inbox.edit_sink = sink
         try:
             yield
         finally:
-            self._inbox.edit_sink = None
+            self.inbox.edit_sink = None
 
     def _read(self, raw: Raw, shape: type[T]) -> T:
         try:
             return decode(raw, shape)
         except Malformed as malformed:
             message = f"{self.server} gave an answer of the wrong shape: {malformed}"
-            raise ServerFailed(Code.PROTOCOL_ERROR, message, scene=self._connection.scene()) from malformed
-
-    def _said_no(self, method: str, error: ResponseError) -> ServerFailed:
-        message = f"{self.server} could not answer {method}: {error.message} ({error.code})"
-        code = Code.PROTOCOL_ERROR if isinstance(error, UnusableResponse) else Code.SERVER_ERROR
-        return ServerFailed(code, message, scene=self._connection.scene(), rpc_code=error.code)
+            raise ServerFailed(Code.PROTOCOL_ERROR, message, scene=self.connection.scene()) from malformed
 
     # --- The server's messages -------------------------------------------------------------------------------------
 
     def _answer(self, method: str, params: Raw, phase: Phase) -> object | ResponseError:
-        return answer_request(self._inbox, method, params, stopping=phase in {Phase.STOPPING, Phase.EXITING})
+        return answer_request(self.inbox, method, params, stopping=phase in {Phase.STOPPING, Phase.EXITING})
 
     def _take(self, method: str, params: Raw) -> None:
         relay = self._options.relay
         if relay is not None and method == relay.request:
             self._relay(relay, params)
         else:
-            take_notification(self._inbox, method, params)
+            take_notification(self.inbox, method, params)
 
     def _relay(self, relay: Relay, params: Raw) -> None:
         """Ask another server for this one, which answers nothing until each of its questions has an answer."""
+        relayed = self._options.relayed
 
         def reply(asked: _Asked, found: Json) -> None:
             with suppress(Failure):
-                self._connection.notify(relay.response, [[asked.id, found]])
+                self.connection.notify(relay.response, [[asked.id, found]])
 
         async def answer(asked: _Asked) -> None:
             try:
-                found = await self._options.relayed(asked.request, asked.arguments)
+                found = await relayed(asked.request, asked.arguments) if relayed is not None else None
             finally:
                 self._relayed -= 1
             reply(asked, found)
@@ -436,9 +391,9 @@ class Session:
                 self._relayed += 1
                 self._relays.start_soon(answer, asked)
 
-    def _on_change(self, _path: AbsPath | None) -> None:
+    def _on_change(self) -> None:
         moves = self.capabilities.moves
-        if self._documents is not None and self.phase is Phase.RUNNING and moves != self._moves_heeded:
+        if self._documents is not None and self.connection.phase is Phase.RUNNING and moves != self._moves_heeded:
             # Some servers register how they want documents sent after they were initialized.
             self._moves_heeded = moves
             self._post(self._documents.configure(self.capabilities.sync()))
@@ -446,14 +401,14 @@ class Session:
 
     def _on_log(self, message: str) -> None:
         if any(sign in message for sign in self._options.death_signs):
-            self._connection.fail(Code.SERVER_CRASHED, f"still runs, but its worker process died: {message}")
+            self.connection.fail(Code.SERVER_CRASHED, f"still runs, but its worker process died: {message}")
 
     def _post(self, notifications: tuple[Notification, ...]) -> None:
         for notification in notifications:
             params: object = notification.params
             if self.freshness.did_change_extra and notification.method == "textDocument/didChange":
                 params = {**msgspec.to_builtins(params), **self.freshness.did_change_extra}
-            self._connection.notify(notification.method, params)
+            self.connection.notify(notification.method, params)
             if notification.method != "textDocument/didSave":
                 self.readiness.disturbed()
 
@@ -480,21 +435,11 @@ def retry_delay(method: str, error: ResponseError, tries: int, *, cancels_on_cha
     `cancels_on_change`: the server says that we cancelled a question when a document changed meanwhile.
     """
     modified = {ErrorCode.CONTENT_MODIFIED, *([ErrorCode.REQUEST_CANCELLED] if cancels_on_change else [])}
-    if tries > len(DELAYS) or not _asks_again(method, error, modified):
-        return None
-    return DELAYS[tries - 1]
-
-
-def _asks_again(method: str, error: ResponseError, modified: Collection[int]) -> bool:
     if error.code in modified:
-        return method in RETRY_ON_CONTENT_MODIFIED
-    return error.code == ErrorCode.SERVER_CANCELLED and _retrigger(error)
-
-
-def _retrigger(error: ResponseError) -> bool:
-    """No data means yes: only an explicit false is final."""
-    try:
-        data = decode(error.data, dict[str, Any]) if error.data is not None else {}
-    except Malformed:
-        return True
-    return data.get("retriggerRequest") is not False
+        asks_again = method in RETRY_ON_CONTENT_MODIFIED
+    elif asks_again := error.code == ErrorCode.SERVER_CANCELLED:
+        # No data means yes: only an explicit false is final.
+        with suppress(Malformed):
+            data = decode(error.data, dict[str, Any]) if error.data is not None else {}
+            asks_again = data.get("retriggerRequest") is not False
+    return DELAYS[tries - 1] if asks_again and tries <= len(DELAYS) else None

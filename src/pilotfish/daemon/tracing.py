@@ -12,8 +12,8 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from pilotfish.client.connection import Direction
 from pilotfish.client.pulse import Pulse
-from pilotfish.client.tap import Direction
 from pilotfish.ipc.messages import read_params
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath

@@ -243,13 +243,6 @@ class _CarriedSession(Session):
         super().__init__(options, process, relays)
         self._carrier = carrier
 
-    def ask(self, method: str, params: Raw) -> Call:
-        """Whatever it is: the session of the worktree has looked."""
-        return self._connection.ask(method, params)
-
-    async def answer_of(self, call: Call) -> Raw | ResponseError:
-        return await self._connection.answer_to(call, timeout=REQUEST_SECONDS)
-
     def _answer(self, method: str, params: Raw, phase: Phase) -> object | ResponseError:
         if method == "workspace/applyEdit":
             if (face := self._carrier.current) is not None:
@@ -366,7 +359,7 @@ class Face:
                 mine = self.place.outgoing(params)
                 # At once where it is our turn: what is said next must not overtake it.
                 is_turn = self._carrier.is_working(self) and self._is_current
-                call = self._carrier.session.ask(method, mine) if is_turn else None
+                call = self._carrier.session.connection.ask(method, mine) if is_turn else None
                 scope = self._asked[identifier] = anyio.CancelScope()
                 self._tasks.start_soon(self._pass_on, scope, identifier, method, mine, call)
 
@@ -377,7 +370,9 @@ class Face:
         try:
             with scope:
                 async with self._carrier.turn(self, is_part=True):
-                    reply = await self._carrier.session.answer_of(call or self._carrier.session.ask(method, params))
+                    connection = self._carrier.session.connection
+                    call = call or connection.ask(method, params)
+                    reply = await connection.answer_to(call, timeout=REQUEST_SECONDS)
         except (Failure, Unshareable) as failed:
             reply = ResponseError(ErrorCode.REQUEST_FAILED, str(failed))
         finally:

@@ -21,9 +21,9 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from pilotfish.client.connection import Tap
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
-from pilotfish.client.tap import Tap
 from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.model import AbsPath
@@ -444,7 +444,7 @@ def _silent(entry: Entry, now: float) -> Session | None:
     if session is None or session.readiness.busy or (entry.process and not entry.works):
         # Or what it owes waits for its turn.
         return None
-    since = session.silent_since
+    since = session.connection.silent_since
     return session if since is not None and now - since >= SUSPICION_SECONDS else None
 
 

@@ -5,8 +5,6 @@ from collections import deque
 from fuzz.pieces import Pieces
 from pilotfish.client.inbound import Inbox, answer_request, take_notification
 from pilotfish.protocol.capabilities import Capabilities
-from pilotfish.protocol.diagnostics import Reports
-from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import (
     Answered,
     CancelRequested,
@@ -91,12 +89,6 @@ def _serve(peer: Peer, inbox: Inbox, event: Event, settled: list[object]) -> Non
 
 
 def _inbox() -> Inbox:
-    return Inbox(
-        settings={"a": {"b": 1}},
-        folders=(WorkspaceFolder("file:///w", "w"),),
-        capabilities=Capabilities({"hoverProvider": True}),
-        reports=Reports(),
-        readiness=Readiness(),
-        messages=deque(maxlen=10),
-        now=lambda: 0.0,
-    )
+    folders = (WorkspaceFolder("file:///w", "w"),)
+    offered = Capabilities({"hoverProvider": True})
+    return Inbox({"a": {"b": 1}}, folders, offered, messages=deque(maxlen=10), now=lambda: 0.0)

@@ -166,7 +166,7 @@ class Check:
 
     async def _verdict(self, deadline: float) -> Fresh | GaveUp:
         while True:
-            if self._session.hung_up:
+            if self._session.connection.hung_up:
                 # What it said last may not be all, and its silence means nothing.
                 raise await self._session.ended()
             now = current_time()

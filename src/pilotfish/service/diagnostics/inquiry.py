@@ -148,7 +148,7 @@ class Inquiry:
                 await self._until(target.is_ready)
                 await self._until_checked()
                 coverage, ended = target.coverage(), target.session.readiness.ended
-                refusals, logged = target.session.readiness.refusals, target.session.logged
+                refusals, logged = target.session.readiness.refusals, target.session.inbox.logged
                 reports = await question(deadline - current_time() + LATE_SECONDS)
                 self.failed = complaint(target.session.messages_since(logged), target.freshness.failed_check)
                 if self.failed is not None:

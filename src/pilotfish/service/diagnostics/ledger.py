@@ -287,7 +287,7 @@ class Ledger(Struct):
     async def commanding(self, session: Session) -> AsyncGenerator[None]:
         """One command at a time: none can be cancelled, and what waits at the server stands in the way of an edit."""
         async with self._commanding:
-            await session.caught_up()
+            await session.connection.caught_up()
             yield
 
     def shared(self) -> "_Sharing":

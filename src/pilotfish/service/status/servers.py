@@ -199,7 +199,7 @@ def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float, fi
                 duration_ms=round(one.seconds * 1000),
                 end=one.end,
             )
-            for one in session.exchanges
+            for one in session.connection.exchanges
         ),
     )
 

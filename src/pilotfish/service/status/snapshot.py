@@ -189,7 +189,7 @@ def _instance(root: AbsPath, entry: Entry, moment: PoolMoment) -> Instance:
     session = entry.session
     if session is None:
         return known
-    answered = [exchange.seconds for exchange in session.exchanges if exchange.end == "answered"]
+    answered = [exchange.seconds for exchange in session.connection.exchanges if exchange.end == "answered"]
     return structs.replace(
         known,
         pid=session.pid,

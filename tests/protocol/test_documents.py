@@ -13,7 +13,6 @@ from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.documents import (
     Documents,
     Notification,
-    SaveOptions,
     SyncKind,
     SyncOptions,
     changed_part,
@@ -43,7 +42,7 @@ def documents(
     change: SyncKind = INCREMENTAL,
     *,
     open_close: bool = True,
-    save: SaveOptions | None = None,
+    save: bool | None = None,
     encoding: Encoding = UTF16,
 ) -> Documents:
     return Documents(SyncOptions(open_close, change, save), encoding)
@@ -108,19 +107,19 @@ class NaiveServer:
     [
         pytest.param(None, SyncOptions(), id="absent or null"),
         pytest.param(0, SyncOptions(), id="number 0"),
-        pytest.param(1, SyncOptions(True, FULL, SaveOptions()), id="number 1"),
-        pytest.param(2, SyncOptions(True, INCREMENTAL, SaveOptions()), id="number 2"),
-        pytest.param(2.0, SyncOptions(True, INCREMENTAL, SaveOptions()), id="number written as a float"),
+        pytest.param(1, SyncOptions(True, FULL, False), id="number 1"),
+        pytest.param(2, SyncOptions(True, INCREMENTAL, False), id="number 2"),
+        pytest.param(2.0, SyncOptions(True, INCREMENTAL, False), id="number written as a float"),
         pytest.param({}, SyncOptions(), id="empty object"),
         pytest.param({"openClose": True}, SyncOptions(True), id="open and close only"),
         pytest.param({"openClose": False, "change": 1}, SyncOptions(False, FULL), id="changes only"),
         pytest.param({"openClose": True, "change": 2}, SyncOptions(True, INCREMENTAL), id="object without save"),
         pytest.param({"openClose": None, "change": None, "save": None}, SyncOptions(), id="nulls"),
-        pytest.param({"save": True}, SyncOptions(save=SaveOptions()), id="save: true"),
+        pytest.param({"save": True}, SyncOptions(save=False), id="save: true"),
         pytest.param({"save": False}, SyncOptions(), id="save: false"),
-        pytest.param({"save": {}}, SyncOptions(save=SaveOptions()), id="save: {} means yes"),
-        pytest.param({"save": {"includeText": True}}, SyncOptions(save=SaveOptions(True)), id="save with text"),
-        pytest.param({"save": {"includeText": False}}, SyncOptions(save=SaveOptions()), id="save without text"),
+        pytest.param({"save": {}}, SyncOptions(save=False), id="save: {} means yes"),
+        pytest.param({"save": {"includeText": True}}, SyncOptions(save=True), id="save with text"),
+        pytest.param({"save": {"includeText": False}}, SyncOptions(save=False), id="save without text"),
         pytest.param({"willSave": True, "future": 1}, SyncOptions(), id="unknown fields pass"),
     ],
 )
@@ -142,7 +141,7 @@ def test_a_text_document_sync_that_nobody_defined_is_refused(value: object) -> N
 
 @pytest.mark.proves("C65", "C67", "DOC-1")
 def test_the_bytes_of_opening_changing_saving_and_closing() -> None:
-    opened = documents(save=SaveOptions(include_text=True))
+    opened = documents(save=True)
     assert on_the_wire(opened.open(B, "python", "x = '😀'\r\ny\r\n")) == [
         (
             "textDocument/didOpen",
@@ -186,7 +185,7 @@ def test_a_server_with_full_sync_gets_the_whole_text_without_a_range() -> None:
 
 @pytest.mark.proves("C67")
 def test_a_server_without_sync_hears_of_no_change_and_keeps_its_version() -> None:
-    opened = documents(NONE, save=SaveOptions(include_text=True))
+    opened = documents(NONE, save=True)
     opened.open(A, "python", "old")
     assert opened.change(A, "new") == ()
     assert opened.version(A) == 1
@@ -201,11 +200,11 @@ def test_a_server_without_sync_hears_of_no_change_and_keeps_its_version() -> Non
     ("save", "sent"),
     [
         pytest.param(None, [], id="not asked for"),
-        pytest.param(SaveOptions(), [b'{"textDocument":{"uri":"file:///w/a.py"}}'], id="without text"),
-        pytest.param(SaveOptions(True), [b'{"textDocument":{"uri":"file:///w/a.py"},"text":""}'], id="with text"),
+        pytest.param(False, [b'{"textDocument":{"uri":"file:///w/a.py"}}'], id="without text"),
+        pytest.param(True, [b'{"textDocument":{"uri":"file:///w/a.py"},"text":""}'], id="with text"),
     ],
 )
-def test_saving_is_told_as_the_server_asked(save: SaveOptions | None, sent: list[bytes]) -> None:
+def test_saving_is_told_as_the_server_asked(save: bool | None, sent: list[bytes]) -> None:
     opened = documents(save=save)
     opened.open(A, "python", "")
     assert on_the_wire(opened.save(A)) == [("textDocument/didSave", params) for params in sent]
@@ -310,7 +309,7 @@ def test_what_was_announced_is_closed_even_when_the_server_lost_interest() -> No
 
 @pytest.mark.proves("DOC-5")
 def test_the_least_recently_used_documents_are_those_beyond_the_limit() -> None:
-    opened = documents(save=SaveOptions())
+    opened = documents(save=False)
     for path in (A, B, C):
         opened.open(path, "python", "")
     opened.sync(A, "python", "")
@@ -392,9 +391,7 @@ class Act:
     options: SyncOptions
 
 
-OPTIONS = st.builds(
-    SyncOptions, st.just(True), st.sampled_from([FULL, INCREMENTAL]), st.none() | st.builds(SaveOptions)
-)
+OPTIONS = st.builds(SyncOptions, st.just(True), st.sampled_from([FULL, INCREMENTAL]), st.none() | st.booleans())
 ACTS = st.lists(
     st.builds(
         Act,

@@ -173,7 +173,7 @@ class Session:
         undeclared = UNDECLARED_PULL if self.freshness.pull is PullSupport.UNDECLARED else {}
         self.capabilities.offer({**undeclared, **result.capabilities})
         try:
-            self.encoding = negotiated(self.capabilities.position_encoding)
+            self.encoding = negotiated(self.capabilities.answer.get("positionEncoding"))
             self._documents = Documents(self.capabilities.sync(), self.encoding)
         except (UnknownEncoding, Malformed) as unusable:
             raise start_failed(self.connection, str(unusable)) from unusable

@@ -102,7 +102,8 @@ class Capabilities:
     """What one server offers."""
 
     def __init__(self, offered: dict[str, Any] | None = None) -> None:
-        self._answer: dict[str, object] = {}
+        self.answer: dict[str, Any] = {}
+        """The answer to `initialize`, as it was taken in."""
         self._static: tuple[_Offer, ...] = ()
         self._dynamic: dict[tuple[str, str | None], _Offer] = {}
         self.moves = 0
@@ -114,7 +115,7 @@ class Capabilities:
 
     def offer(self, offered: dict[str, Any]) -> None:
         """Take in the `capabilities` of the answer to `initialize`."""
-        self._answer = offered
+        self.answer = offered
         self._static = tuple(_static_offers(offered))
         self._move()
 
@@ -154,10 +155,10 @@ class Capabilities:
 
         Raises `Malformed` when the static offer cannot be read.
         """
-        static = sync_options(self._answer.get("textDocumentSync"))
-        opens = [*self._offers("textDocument/didOpen", path, language_id)]
-        changes = [*self._offers("textDocument/didChange", path, language_id)]
-        saves = [*self._offers("textDocument/didSave", path, language_id)]
+        static = sync_options(self.answer.get("textDocumentSync"))
+        opens, changes, saves = (
+            [*self._offers(f"textDocument/{name}", path, language_id)] for name in ("didOpen", "didChange", "didSave")
+        )
         return SyncOptions(
             open_close=static.open_close or bool(opens),
             change=sync_kind(changes[-1].options.get("syncKind")) if changes else static.change,
@@ -176,16 +177,6 @@ class Capabilities:
             watchers = (watcher for options in found for watcher in watch_registrations(options))
             self._watchers = tuple(islice(watchers, MAX_WATCHERS))
         return self._watchers
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        """The answer to `initialize`, as it was taken in."""
-        return self._answer
-
-    @property
-    def position_encoding(self) -> object:
-        """The server's choice, unread; None where it makes none."""
-        return self._answer.get("positionEncoding")
 
     def _offers(self, method: str, path: AbsPath | None, language_id: str | None) -> Iterator[_Offer]:
         """Static ones first."""
@@ -280,7 +271,14 @@ def selects(selector: object, path: AbsPath, language_id: str | None) -> bool:
 
 def wants_file_operation(options: object, path: AbsPath, *, is_folder: bool) -> bool:
     """Whether `FileOperationRegistrationOptions` take in this file or folder."""
-    return any(_operation_wanted(item, path, is_folder=is_folder) for item in items(member(options, "filters")))
+    kinds = (None, "folder" if is_folder else "file")
+    for item in map(fields, items(member(options, "filters"))):
+        pattern = fields(item.get("pattern"))
+        ignore_case = member(pattern, "options", "ignoreCase") is True
+        is_meant = item.get("scheme") in SCHEMES and pattern.get("matches") in kinds
+        if is_meant and _matches(pattern.get("glob"), path, ignore_case=ignore_case):
+            return True
+    return False
 
 
 def _filter_selects(item: object, path: AbsPath, language_id: str | None) -> bool:
@@ -296,14 +294,6 @@ def _filter_selects(item: object, path: AbsPath, language_id: str | None) -> boo
     if found.get("scheme") not in SCHEMES or not spoken:
         return False
     return pattern is None or pattern == slashed(path) or _matches(pattern, path)
-
-
-def _operation_wanted(item: object, path: AbsPath, *, is_folder: bool) -> bool:
-    found = fields(item)
-    pattern = fields(found.get("pattern"))
-    if found.get("scheme") not in SCHEMES or pattern.get("matches") not in (None, "folder" if is_folder else "file"):
-        return False
-    return _matches(pattern.get("glob"), path, ignore_case=member(pattern, "options", "ignoreCase") is True)
 
 
 def _matches(pattern: object, path: AbsPath, *, ignore_case: bool = False) -> bool:

@@ -10,6 +10,7 @@ Invariant: a file without a report is *unknown*, never clean. Forgetting a repor
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,13 +62,6 @@ class Pull(Struct, frozen=True):
 Channel = Push | Pull
 
 
-class Stamp(Struct, frozen=True):
-    """What a report is about, and when it came."""
-
-    version: int | None
-    at: float
-
-
 class Reports:
     """The only holder of one server's reports."""
 
@@ -82,9 +76,8 @@ class Reports:
 
     def files_with_items(self) -> tuple[AbsPath, ...]:
         """Files for which any channel holds something, in path order."""
-        return tuple(
-            sorted(path for path, channels in self._files.items() if any(report.items for report in channels.values()))
-        )
+        files = self._files.items()
+        return tuple(sorted(path for path, channels in files if any(one.items for one in channels.values())))
 
     def pushed_since(self, arrival: int) -> dict[AbsPath, Report]:
         """The last word about each file that came after this arrival and that nobody asked for.
@@ -102,9 +95,8 @@ class Reports:
     def publish(self, params: PublishDiagnosticsParams, now: float = 0.0) -> AbsPath | None:
         """Take in a push; returns the file it is about, None when it names no file. It replaces the push before it."""
         path = path_of(params.uri)
-        if path is None:
-            return None
-        self._store(path, Push(), params.diagnostics, Stamp(params.version, now))
+        if path is not None:
+            self._store(path, Push(), params.diagnostics, params.version, now)
         return path
 
     def pulled(
@@ -123,16 +115,15 @@ class Reports:
         """
         told: list[AbsPath] = []
         channel = Pull(identifier)
-        if self._take(path, channel, report, Stamp(version, now), held):
+        if self._take(path, channel, report, version, now, held):
             told.append(path)
         for uri, raw in (report.related_documents or {}).items():
             related_path = path_of(uri)
-            related = _related(raw)
-            if related_path is None or related is None:
-                continue
-            # The answer says nothing about which version of a related document it read.
-            if self._take(related_path, channel, related, Stamp(None, now)):
-                told.append(related_path)
+            with suppress(Malformed):
+                related = decode(raw, DocumentDiagnosticReport)
+                # The answer says nothing about which version of a related document it read.
+                if related_path is not None and self._take(related_path, channel, related, None, now):
+                    told.append(related_path)
         return tuple(told)
 
     def forget(self, path: AbsPath) -> None:
@@ -144,23 +135,33 @@ class Reports:
         self.refreshes += 1
 
     def _take(
-        self, path: AbsPath, channel: Pull, report: DocumentDiagnosticReport, stamp: Stamp, held: Report | None = None
+        self,
+        path: AbsPath,
+        channel: Pull,
+        report: DocumentDiagnosticReport,
+        version: int | None,
+        now: float,
+        held: Report | None = None,
     ) -> bool:
-        if report.kind != "unchanged":
-            if isinstance(report.items, Raw) and bytes(report.items).strip() == b"null":
-                # No list is not an empty one. What is published is read leniently: gopls says so of a clean file.
-                return False
-            return self._store(path, channel, report.items, stamp, report.result_id)
-        before = held or self.of(path).get(channel)
-        if before is None:
-            # The server thinks that we hold a list which we do not: the file stays unknown.
+        if report.kind == "unchanged":
+            before = held or self.of(path).get(channel)
+            if before is not None:
+                self._keep(path, channel, replace(before, version=version, at=now, result_id=report.result_id))
+            # Without one the server thinks that we hold a list which we do not: the file stays unknown.
+            return before is not None
+        if isinstance(report.items, Raw) and bytes(report.items).strip() == b"null":
+            # No list is not an empty one. What is published is read leniently: gopls says so of a clean file.
             return False
-        again = replace(before, version=stamp.version, at=stamp.at, arrival=self._next(), result_id=report.result_id)
-        self._keep(path, channel, again)
-        return True
+        return self._store(path, channel, report.items, version, now, report.result_id)
 
     def _store(
-        self, path: AbsPath, channel: Channel, items: Raw | UnsetType, stamp: Stamp, result_id: str | None = None
+        self,
+        path: AbsPath,
+        channel: Channel,
+        items: Raw | UnsetType,
+        version: int | None,
+        now: float,
+        result_id: str | None = None,
     ) -> bool:
         if items is UNSET:
             return False
@@ -168,21 +169,14 @@ class Reports:
             decoded = decode_items(items, WireDiagnostic)
         except Malformed:
             return False
-        self._keep(
-            path,
-            channel,
-            Report(decoded.items, stamp.version, self._next(), stamp.at, result_id, decoded.skipped),
-        )
+        self._keep(path, channel, Report(decoded.items, version, 0, now, result_id, decoded.skipped))
         return True
 
     def _keep(self, path: AbsPath, channel: Channel, report: Report) -> None:
-        self._files[path] = {**self._files.pop(path, {}), channel: report}
+        self.arrivals += 1
+        self._files[path] = {**self._files.pop(path, {}), channel: replace(report, arrival=self.arrivals)}
         if len(self._files) > MAX_FILES:
             del self._files[next(iter(self._files))]
-
-    def _next(self) -> int:
-        self.arrivals += 1
-        return self.arrivals
 
 
 def diagnostics_of(
@@ -190,14 +184,12 @@ def diagnostics_of(
 ) -> tuple[Diagnostic, ...]:
     """The report's items as values, their positions counted in the code points of `text`."""
     found = tuple(_diagnostic(item, text, encoding, server) for item in report.items)
-    return _in_cells(found, text.string) if found and is_notebook(path) else found
-
-
-def _in_cells(found: Iterable[Diagnostic], notebook: str) -> tuple[Diagnostic, ...]:
+    if not is_notebook(path):
+        return found
     return tuple(
-        replace(one, cell=cell_at(notebook, one.range.start.line))
+        replace(one, cell=cell_at(text.string, one.range.start.line))
         for one in found
-        if not is_allowed(notebook, one.range, one.severity)
+        if not is_allowed(text.string, one.range, one.severity)
     )
 
 
@@ -223,48 +215,20 @@ def as_compiled(diagnostics: Sequence[Diagnostic], compiler: str | None) -> tupl
 
 def words_of(item: WireDiagnostic) -> tuple[str | None, str]:
     """Its code and message, as a `Diagnostic` has them."""
-    return _code(item.code), _plain(item.message)
-
-
-def _related(raw: Raw) -> DocumentDiagnosticReport | None:
-    try:
-        return decode(raw, DocumentDiagnosticReport)
-    except Malformed:
-        return None
+    code, message = _value(item.code), _value(item.message)
+    return None if code is None else str(code), "" if message is None else str(message)
 
 
 def _diagnostic(item: WireDiagnostic, text: Text, encoding: Encoding, server: str) -> Diagnostic:
     code, message = words_of(item)
-    return Diagnostic(
-        range=range_from_wire(item.range, text, encoding),
-        severity=_severity(item.severity),
-        message=message,
-        server=server,
-        code=code,
-        source=item.source,
-    )
-
-
-def _severity(value: int | None) -> Severity:
-    """Absent means that the client decides: an agent should see it, so it is an error. Unknown numbers are hints."""
-    if value is None:
-        return Severity.ERROR
-    return Severity(value) if 1 <= value <= Severity.HINT else Severity.HINT
-
-
-def _plain(message: object) -> str:
-    """A message is a string, or since 3.18 markup."""
-    value = _value(message)
-    return "" if value is None else str(value)
-
-
-def _code(code: object) -> str | None:
-    """A number, a string, or in old servers an object with the value inside."""
-    value = _value(code)
-    return None if value is None else str(value)
+    # Absent means that the client decides: an agent should see it, so it is an error. Unknown numbers are hints.
+    value = Severity.ERROR if item.severity is None else item.severity
+    severity = Severity(value) if 1 <= value <= Severity.HINT else Severity.HINT
+    return Diagnostic(range_from_wire(item.range, text, encoding), severity, message, server, code, item.source)
 
 
 def _value(given: object) -> object:
-    """The `value` of an object; anything else is the value itself."""
+    """A code is a number, a string, or in old servers an object; a message a string, or since 3.18 markup: each of
+    these objects has it as `value`."""
     found = maybe_fields(given)
     return given if found is None else found.get("value")

@@ -13,7 +13,6 @@ Invariants:
 
 from enum import IntEnum
 from itertools import islice
-from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,16 +42,13 @@ class SyncKind(IntEnum):
     INCREMENTAL = 2
 
 
-class SaveOptions(Struct, frozen=True):
-    include_text: bool = False
-
-
 class SyncOptions(Struct, frozen=True):
     """What a server wants to be told about documents; by default nothing."""
 
     open_close: bool = False
     change: SyncKind = SyncKind.NONE
-    save: SaveOptions | None = None
+    save: bool | None = None
+    """Whether with the text; None: not at all."""
 
 
 def sync_options(value: object) -> SyncOptions:
@@ -67,7 +63,7 @@ def sync_options(value: object) -> SyncOptions:
         return SyncOptions(open_close, sync_kind(found.get("change")), save_options(found.get("save")))
     kind = sync_kind(value)
     # The number is older than the object, and meant opening, closing and saving along with changes.
-    return SyncOptions() if kind is SyncKind.NONE else SyncOptions(open_close=True, change=kind, save=SaveOptions())
+    return SyncOptions() if kind is SyncKind.NONE else SyncOptions(open_close=True, change=kind, save=False)
 
 
 def sync_kind(value: object) -> SyncKind:
@@ -79,12 +75,12 @@ def sync_kind(value: object) -> SyncKind:
     return SyncKind(value)
 
 
-def save_options(value: object) -> SaveOptions | None:
-    """Read `save`, where `{}` means yes. Raises `Malformed`."""
+def save_options(value: object) -> bool | None:
+    """Read `save`, where `{}` means yes: whether with the text, None for no. Raises `Malformed`."""
     if (found := maybe_fields(value)) is not None:
-        return SaveOptions(found.get("includeText") is True)
+        return found.get("includeText") is True
     if value is None or isinstance(value, bool):
-        return SaveOptions() if value else None
+        return False if value else None
     raise Malformed(f"textDocumentSync: {value!r} does not say whether saving is of interest")
 
 
@@ -118,7 +114,7 @@ class Documents:
 
     @property
     def paths(self) -> tuple[AbsPath, ...]:
-        """All open documents, the least recently used one first."""
+        """The least recently used one first."""
         return tuple(self._open)
 
     def is_open(self, path: AbsPath) -> bool:
@@ -164,22 +160,22 @@ class Documents:
             return ()
         self.moves += anew
         changed = replace(document, text=Text(text))
-        change = self._content_change(document.text, changed.text) if document.announced else None
-        if change is not None:
-            changed = replace(changed, version=self._next_version())
-        self._open[path] = changed
-        if change is None:
+        kind = self._options.change if document.announced else SyncKind.NONE
+        if kind is SyncKind.NONE:
+            self._open[path] = changed
             return ()
+        changed = self._open[path] = replace(changed, version=self._next_version())
+        is_whole = kind is SyncKind.FULL
+        change = ContentChange(text) if is_whole else changed_part(document.text, changed.text.string, self._encoding)
         identifier = TextDocumentIdentifier(uri_of(path), changed.version)
         return (Notification("textDocument/didChange", DidChangeParams(identifier, [change])),)
 
     def save(self, path: AbsPath) -> tuple[Notification, ...]:
         """Tell that the current text reached the disk; nothing to send when the server did not ask for that."""
         document = self._used(path)
-        save = self._options.save
-        if save is None:
+        if self._options.save is None:
             return ()
-        text = document.text.string if save.include_text else None
+        text = document.text.string if self._options.save else None
         return (Notification("textDocument/didSave", DidSaveParams(TextDocumentIdentifier(uri_of(path)), text)),)
 
     def close(self, path: AbsPath) -> tuple[Notification, ...]:
@@ -202,18 +198,6 @@ class Documents:
         self._open[path] = replace(document, announced=True)
         item = TextDocumentItem(uri_of(path), document.language_id, document.version, document.text.string)
         return (Notification("textDocument/didOpen", DidOpenParams(item)),)
-
-    def _content_change(self, old: Text, new: Text) -> ContentChange | None:
-        kind = self._options.change
-        match kind:
-            case SyncKind.NONE:
-                return None
-            case SyncKind.FULL:
-                return ContentChange(new.string)
-            case SyncKind.INCREMENTAL:
-                return changed_part(old, new.string, self._encoding)
-            case _:
-                assert_never(kind)
 
     def _document(self, path: AbsPath) -> _Document:
         try:

@@ -120,7 +120,9 @@ def apply_edits(text: Text, edits: Iterable[TextEdit], encoding: Encoding) -> st
     spans: list[tuple[int, int, str]] = []
     for edit in edits:
         place = range_from_wire(edit.range, text, encoding)
-        spans.append((text.offset(place.start), text.offset(place.end), _with_line_ending(edit.new_text, text.eol)))
+        # A lone carriage return stays: before a line feed of the text it is how a server asks for the other one.
+        new_text = edit.new_text if text.eol is None else _LINE_FEED.sub(text.eol, edit.new_text)
+        spans.append((text.offset(place.start), text.offset(place.end), new_text))
     pieces: list[str] = []
     done = 0
     for start, end, new_text in sorted(spans, key=lambda span: span[:2]):
@@ -134,11 +136,6 @@ def apply_edits(text: Text, edits: Iterable[TextEdit], encoding: Encoding) -> st
 _LINE_FEED = re.compile(r"\r?\n")
 
 
-def _with_line_ending(new_text: str, eol: str | None) -> str:
-    # A lone carriage return stays: before a line feed of the text it is how a server asks for the other line ending.
-    return new_text if eol is None else _LINE_FEED.sub(eol, new_text)
-
-
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 _Annotations = Mapping[str, object]
@@ -147,17 +144,14 @@ _Annotations = Mapping[str, object]
 def _document_changes(items: Iterable[Raw], annotations: _Annotations) -> Iterator[EditOperation]:
     for number, item in enumerate(items):
         try:
-            yield _document_change(item, annotations)
+            if "textDocument" in decode(item, dict[str, Raw]):
+                change = decode(item, WireTextDocumentEdit)
+                document, edits = change.text_document, _text_edits(change.edits, annotations)
+                yield TextChange(_resource(document.uri), document.version, edits)
+            else:
+                yield _resource_operation(decode(item, WireResourceOperation), annotations)
         except Malformed as malformed:
             raise Malformed(f"documentChanges[{number}]: {malformed}") from None
-
-
-def _document_change(item: Raw, annotations: _Annotations) -> EditOperation:
-    if "textDocument" not in decode(item, dict[str, Raw]):
-        return _resource_operation(decode(item, WireResourceOperation), annotations)
-    change = decode(item, WireTextDocumentEdit)
-    document = change.text_document
-    return TextChange(_resource(document.uri), document.version, _text_edits(change.edits, annotations))
 
 
 def _resource_operation(wire: WireResourceOperation, annotations: _Annotations) -> EditOperation:
@@ -277,49 +271,30 @@ def plain_text(snippet: str) -> str:
     """The text that `snippet` stands for, or `Malformed`."""
     if len(snippet) > MAX_LENGTH:
         raise Malformed(f"a snippet has more than {MAX_LENGTH} characters")
-    expansion = _Expansion()
+    pieces: list[tuple[str, str | None]] = []
+    """Text, or the number of a tab stop that repeats its default."""
+    begun: list[tuple[str, int]] = []
+    defaults: dict[str, str] = {}
     end = 0
     for token in _TOKEN.finditer(snippet):
-        expansion.add_text(snippet[end : token.start()])
-        expansion.add_token(token)
+        pieces.append((snippet[end : token.start()], None))
         end = token.end()
-    expansion.add_text(snippet[end:])
-    return expansion.finished()
-
-
-class _Expansion:
-    """The text so far. A piece is (text, None), or ("", number) where a tab stop repeats its default."""
-
-    def __init__(self) -> None:
-        self._pieces: list[tuple[str, str | None]] = []
-        self._open: list[tuple[str, int]] = []
-        self._defaults: dict[str, str] = {}
-
-    def add_text(self, text: str) -> None:
-        self._pieces.append((text, None))
-
-    def add_token(self, token: re.Match[str]) -> None:
         if stop := token["stop"] or token["braced_stop"]:
-            self._pieces.append(("", stop))
+            pieces.append(("", stop))
         elif choice := token["choice"]:
             first = _ESCAPED_IN_CHOICE.sub(r"\1", token["first"])
-            self._defaults.setdefault(choice, first)
-            self.add_text(first)
+            defaults.setdefault(choice, first)
+            pieces.append((first, None))
         elif opened := token["opened"]:
-            self._open.append((opened, len(self._pieces)))
+            begun.append((opened, len(pieces)))
         elif token["transformed"]:
             raise Malformed("a snippet with a transformation has no plain text")
-        elif token["closed"] and self._open:
-            self._close()
+        elif token["closed"] and begun:
+            number, start = begun.pop()
+            # Repeats inside a default are left out of it: otherwise defaults of defaults would grow without bound.
+            defaults.setdefault(number, "".join(text for text, _ in pieces[start:]))
         else:
-            self.add_text(token["escaped"] or token["variable"] or token["braced_variable"] or token["closed"])
-
-    def finished(self) -> str:
-        if self._open:
-            raise Malformed("a placeholder of a snippet has no end")
-        return "".join(text if stop is None else self._defaults.get(stop, "") for text, stop in self._pieces)
-
-    def _close(self) -> None:
-        number, start = self._open.pop()
-        # Repeats inside a default are left out of it: otherwise defaults made of defaults would grow without bound.
-        self._defaults.setdefault(number, "".join(text for text, _ in self._pieces[start:]))
+            pieces.append((token["escaped"] or token["variable"] or token["braced_variable"] or token["closed"], None))
+    if begun:
+        raise Malformed("a placeholder of a snippet has no end")
+    return "".join(text if stop is None else defaults.get(stop, "") for text, stop in pieces) + snippet[end:]

@@ -36,6 +36,7 @@ _FIELD = re.compile(rb"content-(?:length|type)[ \t]{0,16}:", re.IGNORECASE)
 _NEXT_FIELD = re.compile(rb"content-length[ \t]{0,16}:|^content-type[ \t]{0,16}:", re.IGNORECASE | re.MULTILINE)
 _LONGEST_FIELD = len("content-length") + 16 + len(":")
 _MOST_DIGITS = 20
+UTF8 = (b"utf-8", b"utf8")
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([^\s;"']*)""", re.IGNORECASE)
 
 
@@ -105,17 +106,12 @@ class FrameDecoder:
                 break
             start = end + len(_END)
             if start + length > size:
-                self._begin(data[start:], length)
+                self._rest, self._body, self._missing = b"", BytesIO(), length - (size - start)
+                self._body.write(data[start:])
                 return
             bodies.append(data[start : start + length])
             start += length
         self._rest = data[start:]
-
-    def _begin(self, data: bytes, length: int) -> None:
-        self._rest = b""
-        self._body = BytesIO()
-        self._body.write(data)
-        self._missing = length - len(data)
 
     def _fill(self, body: BytesIO, data: bytes, bodies: list[bytes]) -> bytes:
         """Add to the unfinished body; return what belongs to the next message."""
@@ -179,8 +175,8 @@ def _body_length(header: bytes) -> int | None:
         field = name.strip().lower()
         if field == b"content-length":
             lengths.add(_length(value.strip()))
-        elif field == b"content-type":
-            _check_charset(value)
+        elif field == b"content-type" and (found := _CHARSET.search(value)) and found[1].lower() not in UTF8:
+            raise FrameError(Code.PROTOCOL_ERROR, f"the charset is not utf-8: {found[1][:20]!r}")
     if not lengths:
         raise FrameError(Code.PROTOCOL_ERROR, "a header has no Content-Length")
     if len(lengths) > 1:
@@ -193,18 +189,9 @@ def _length(digits: bytes) -> int:
         raise FrameError(Code.PROTOCOL_ERROR, f"Content-Length is not a number: {digits[:20]!r}")
     # Compared as text first: converting thousands of digits costs quadratic time, and Python refuses it.
     if len(digits) > _MOST_DIGITS or int(digits) > MAX_MESSAGE:
-        raise FrameError(Code.LIMIT_EXCEEDED, f"a message of {_brief(digits)} bytes is over the limit of {MAX_MESSAGE}")
+        brief = digits.decode() if len(digits) <= _MOST_DIGITS else f"10^{len(digits) - 1}"
+        raise FrameError(Code.LIMIT_EXCEEDED, f"a message of {brief} bytes is over the limit of {MAX_MESSAGE}")
     return int(digits)
-
-
-def _check_charset(value: bytes) -> None:
-    found = _CHARSET.search(value)
-    if found and found[1].lower() not in (b"utf-8", b"utf8"):
-        raise FrameError(Code.PROTOCOL_ERROR, f"the charset is not utf-8: {found[1][:20]!r}")
-
-
-def _brief(digits: bytes) -> str:
-    return digits.decode() if len(digits) <= _MOST_DIGITS else f"10^{len(digits) - 1}"
 
 
 class LineDecoder:

@@ -165,16 +165,14 @@ def _ending(route: Route) -> str:
 def _expand(tokens: Sequence[Token]) -> list[tuple[Piece, ...]]:
     found: list[tuple[Piece, ...]] = [()]
     for token in tokens:
-        tails = _expansions(token) if isinstance(token, Choice) else [(token,)]
+        tails = [(token,)]
+        if isinstance(token, Choice):
+            tails = list(dict.fromkeys(pieces for option in token.options for pieces in _expand(option)))
         # Counted before it is built; an empty sequence counts as well, or `{,a}{,a}{,a}…` would be half free.
         if _size(found) * len(tails) + _size(tails) * len(found) > MAX_TOKENS:
             raise BadGlob(f"more than {MAX_TOKENS} tokens after expansion")
         found = [head + tail for head in found for tail in tails]
     return found
-
-
-def _expansions(choice: Choice) -> list[tuple[Piece, ...]]:
-    return list(dict.fromkeys(pieces for option in choice.options for pieces in _expand(option)))
 
 
 def _size(sequences: Sequence[tuple[Piece, ...]]) -> int:
@@ -213,25 +211,19 @@ def _route_source(stem: Route, ends: Sequence[str]) -> str:
         source += f"(?>{slash}{_WALK}?{names}{_END})" if stretch.walk else names
         slash = "/" if stretch.names else slash
     names = [*map(_segment_source, last.names), *([f"(?:{'|'.join(ends)})"] if ends else [])]
-    return source + (_last_source(slash, names) if last.walk else "/".join(names))
-
-
-def _last_source(slash: str, names: Sequence[str]) -> str:
+    if not last.walk:
+        return source + "/".join(names)
     if not names:
-        return f"(?:{slash}.*)?"
+        return f"{source}(?:{slash}.*)?"
     # A single name can only be the last segment: the walk there is possessive. Several are found by stepping back.
     possessive = "+" if len(names) == 1 else ""
-    return f"{slash}{_WALK}{possessive}{'/'.join(names)}"
+    return f"{source}{slash}{_WALK}{possessive}{'/'.join(names)}"
 
 
 def _folder_source(route: Route) -> str:
     first, *rest = route
-    names = [*map(_segment_source, first.names)]
-    source = ""
-    if rest:
-        source = "(?:/.*)?" if names else ".*"
-    else:
-        names.pop()
+    names = [*map(_segment_source, first.names if rest else first.names[:-1])]
+    source = "" if not rest else "(?:/.*)?" if names else ".*"
     for index in reversed(range(len(names))):
         source = f"(?:{'/' if index else ''}{names[index]}{source})?"
     return source

@@ -63,7 +63,9 @@ def code_of(notebook: str) -> str:
         raise NotANotebook(f"it is not JSON: {error}") from error
     if not isinstance(member(content, "cells"), list):
         raise NotANotebook("it has no list of cells")
-    language = _language(member(content, "metadata"))
+    metadata = member(content, "metadata")
+    named = (member(metadata, "kernelspec", "language"), member(metadata, "language_info", "name"))
+    language = next((word.casefold() for word in named if isinstance(word, str)), LANGUAGE)
     if language != LANGUAGE:
         raise NotANotebook(f"its cells are in {language}")
     sources = [_source(cell) for cell in items(member(content, "cells"))]
@@ -92,11 +94,6 @@ def is_allowed(text: str, place: Range, severity: Severity) -> bool:
 
 
 # --- Reading a notebook ---------------------------------------------------------------------------------------------
-
-
-def _language(metadata: object) -> str:
-    named = (member(metadata, "kernelspec", "language"), member(metadata, "language_info", "name"))
-    return next((word.casefold() for word in named if isinstance(word, str)), LANGUAGE)
 
 
 def _source(cell: object) -> str | None:
@@ -182,7 +179,9 @@ def _allowances(text: str) -> tuple[frozenset[Position], frozenset[Range]]:
         module = _parsed("\n".join(own))
         awaits |= {_place(own, cell, node.lineno, node.col_offset) for node in _awaits(module)}
         if module.body and isinstance(last := module.body[-1], ast.Expr):
-            ends.add(_extent(own, cell, last.value))
+            node = last.value
+            end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+            ends.add(Range(_place(own, cell, node.lineno, node.col_offset), _place(own, cell, *end)))
     return frozenset(awaits), frozenset(ends)
 
 
@@ -207,11 +206,6 @@ def _awaits(module: ast.Module) -> Iterator[ast.Await | ast.AsyncFor | ast.Async
         if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
             yield node
         left += ast.iter_child_nodes(node)
-
-
-def _extent(lines: Sequence[str], cell: Cell, node: ast.expr) -> Range:
-    start = _place(lines, cell, node.lineno, node.col_offset)
-    return Range(start, _place(lines, cell, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset))
 
 
 def _place(lines: Sequence[str], cell: Cell, line: int, offset: int) -> Position:

@@ -146,9 +146,6 @@ def position_from_wire(wire: WirePosition, text: Text, encoding: Encoding) -> Po
 
 def position_to_wire(position: Position, text: Text, encoding: Encoding) -> WirePosition:
     """How a server says `position`."""
-    if text.is_ascii and 0 <= position.line < text.line_count:
-        start, end = text.bounds(position.line)
-        return WirePosition(position.line, min(max(0, position.character), end - start))
     return _wire_at(text.offset(position), text, encoding)
 
 

@@ -255,22 +255,18 @@ class Peer:
         return CancelRequested(identifier, method)
 
     def _response(self, message: Envelope) -> Event:
-        identifier, error = message.id, message.error
+        identifier = message.id
+        error = None if message.error is UNSET or message.error == NULL else _response_error(message.error)
         if identifier is UNSET or identifier is None:
-            return self._unaddressed(message)
+            if error is None and message.result is UNSET:
+                return self._drop(DropReason.NOT_A_MESSAGE, "neither a method nor an id")
+            return self._drop(DropReason.NO_ID, "a result without an id" if error is None else error.message)
         method = self.waiting.pop(identifier, None)
         if method is None:
             return self._drop_response(identifier)
-        if error is not UNSET and error != NULL:
-            return Failed(identifier, method, _response_error(error))
+        if error is not None:
+            return Failed(identifier, method, error)
         return Answered(identifier, method, NULL if message.result is UNSET else message.result)
-
-    def _unaddressed(self, message: Envelope) -> Event:
-        if message.error is not UNSET and message.error != NULL:
-            return self._drop(DropReason.NO_ID, _response_error(message.error).message)
-        if message.result is not UNSET:
-            return self._drop(DropReason.NO_ID, "a result without an id")
-        return self._drop(DropReason.NOT_A_MESSAGE, "neither a method nor an id")
 
     def _unreadable(self, message: Unreadable) -> Event:
         if message.id is None:
@@ -278,7 +274,8 @@ class Peer:
         method = self.waiting.pop(message.id, None)
         if method is None:
             return self._drop_response(message.id)
-        return _unusable(message.id, method, f"the response cannot be read: {message.detail}")
+        why = f"the response cannot be read: {message.detail}"
+        return Failed(message.id, method, UnusableResponse(ErrorCode.PARSE_ERROR, why[:MAX_DETAIL]))
 
     def _drop_response(self, identifier: RequestId) -> Dropped:
         late = self.abandoned.pop(identifier, None)
@@ -304,10 +301,6 @@ def _response_error(raw: Raw) -> ResponseError:
         text = bytes(raw)[:MAX_DETAIL].decode("utf-8", "replace")
         return ResponseError(ErrorCode.UNKNOWN_ERROR, text)
     return ResponseError(error.code, error.message, None if isinstance(error.data, UnsetType) else error.data)
-
-
-def _unusable(identifier: RequestId, method: str, why: str) -> Failed:
-    return Failed(identifier, method, UnusableResponse(ErrorCode.PARSE_ERROR, why[:MAX_DETAIL]))
 
 
 # --- What can be read of a body that is not a message -------------------------------------------------------------

@@ -13,6 +13,7 @@ The paths keep the order in which they reached their last state, so that a folde
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import IntEnum
 
 from msgspec import Struct
@@ -89,17 +90,16 @@ class Coalescer:
         """Hand over what is pending, and start afresh."""
         changes = tuple(PathChange(path, change) for path, changes in self._pending.items() for change in changes)
         flush = Flush(changes, self._rescan)
-        self._pending = {}
-        self._rescan = False
+        self._pending, self._rescan = {}, False
         return flush
 
 
 def watch_registrations(options: object) -> Iterator[WatchRegistration]:
     """Read `DidChangeWatchedFilesRegistrationOptions`, leaving out watchers with a bad glob."""
-    for item in items(member(options, "watchers")):
-        found = _maybe_registration(item)
-        if found is not None:
-            yield found
+    for item in map(fields, items(member(options, "watchers"))):
+        kinds = item.get("kind")
+        with suppress(BadGlob):
+            yield WatchRegistration(file_glob(item.get("globPattern")), kinds if isinstance(kinds, int) else ALL_KINDS)
 
 
 def batch(
@@ -114,7 +114,11 @@ def wanted(
     changes: Iterable[PathChange], registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]
 ) -> tuple[PathChange, ...]:
     """Those of `changes` that are of interest."""
-    return tuple(found for found in changes if _is_wanted(found, registrations, roots))
+    return tuple(
+        found
+        for found in changes
+        if any(one.kinds & 1 << (found.change - 1) and one.glob.matches(found.path, roots) for one in registrations)
+    )
 
 
 def may_match(registrations: Iterable[WatchRegistration], folder: AbsPath, roots: Sequence[AbsPath]) -> bool:
@@ -134,20 +138,6 @@ def roots_to_watch(registrations: Iterable[WatchRegistration], roots: Sequence[A
     """
     wanted = {base for registration in registrations for base in _bases(registration.glob, roots)}
     return tuple(sorted(base for base in wanted if not any(_inside(base, other) for other in wanted - {base})))
-
-
-def _maybe_registration(item: object) -> WatchRegistration | None:
-    found = fields(item)
-    kinds = found.get("kind")
-    try:
-        return WatchRegistration(file_glob(found.get("globPattern")), kinds if isinstance(kinds, int) else ALL_KINDS)
-    except BadGlob:
-        return None
-
-
-def _is_wanted(found: PathChange, registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]) -> bool:
-    kind = 1 << (found.change - 1)
-    return any(one.kinds & kind and one.glob.matches(found.path, roots) for one in registrations)
 
 
 def _means(glob: FileGlob, folder: AbsPath, roots: Sequence[AbsPath]) -> bool:

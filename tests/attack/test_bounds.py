@@ -107,7 +107,7 @@ def test_rules_of_what_is_ignored_are_read_up_to_a_number(tmp_path: Path) -> Non
 def test_a_source_that_is_too_deep_to_be_walked_through_is_one_symbol(text: str) -> None:
     shape_of(text)
     assert visible_of(text) is None
-    assert changed_symbols("x = 1\n", text).all
+    assert changed_symbols(AbsPath("/a.py"), "x = 1\n", text).all
 
 
 def statements(count: int) -> str:
@@ -139,7 +139,7 @@ def test_while_a_tree_lives_nobody_looks_for_garbage(monkeypatch: pytest.MonkeyP
     (gc.enable if collects else gc.disable)()
     try:
         shape_of("x = 1\n")
-        changed_symbols("x = 1\n", "x = 2\n")
+        changed_symbols(AbsPath("/a.py"), "x = 1\n", "x = 2\n")
         assert gc.isenabled() is collects
     finally:
         (gc.enable if before else gc.disable)()

@@ -4,17 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.feedback.learned import (
+from pilotfish.feedback.settle import (
     ENOUGH,
+    FIRST_GAP_SECONDS,
     LONGEST_GAP_SECONDS,
     MARGIN,
     Habits,
+    Traits,
     heard_late,
     observed,
     traits_of,
     unheard,
 )
-from pilotfish.feedback.settle import FIRST_GAP_SECONDS, Traits
 from pilotfish.servers.spec import Freshness, Phases
 
 SILENT = Freshness(publishes_unchanged=False)

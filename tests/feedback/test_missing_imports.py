@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.feedback.missing_imports import missing_imports_line, without_missing_imports
+from pilotfish.feedback.unresolved_imports import missing_imports_line, without_missing_imports
 from support.values.findings import diagnostic
 
 MISSING = "reportMissingImports"
@@ -24,9 +24,9 @@ CODES = {MISSING, "unresolved-import", "2307"}
 )  # fmt: skip
 def test_only_packages_are_set_apart(message: str, code: str, package: str | None) -> None:
     found = diagnostic(message, code=code)
-    said = without_missing_imports([found], CODES, lambda name: name.partition(".")[0] == "app")
-    assert said.packages == ({package} if package else set())
-    assert said.kept == (() if package else (found,))
+    kept, packages = without_missing_imports([found], CODES, lambda name: name.partition(".")[0] == "app")
+    assert packages == ({package} if package else set())
+    assert kept == ([] if package else [found])
 
 
 def test_they_are_counted_in_one_line() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pilotfish.feedback.project_account import FileAccount, changed_files, said, said_of, since_said
+from pilotfish.feedback.delta import FileAccount, changed_files, said, said_of, since_said
 from pilotfish.model import AbsPath, Diagnostic, Position, Range, Severity
 
 A, B, C = AbsPath("/w/a"), AbsPath("/w/b"), AbsPath("/w/c")

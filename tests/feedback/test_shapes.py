@@ -1,29 +1,23 @@
 """Which symbols an edit changes: those that others can see differently, and no others where that can be proven."""
 
-import random
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from pilotfish.feedback import shapes
 from pilotfish.feedback.shapes.changes import (
     EVERYTHING,
     NOTHING,
-    changed_go,
     changed_symbols,
-    changed_text,
-    difference,
     names_gone,
     old_signatures,
     old_symbol,
-    touched_symbols,
 )
-from pilotfish.feedback.shapes.imports import may_mean, target_of
-from pilotfish.feedback.shapes.python import shape_of, visible_of
-from pilotfish.feedback.shapes.words import Import
+from pilotfish.feedback.shapes.python import shape_of
+from pilotfish.feedback.shapes.words import Import, may_mean, target_of
 from pilotfish.model import AbsPath
+
+FILE = AbsPath("/a.py")
 
 TEXT = '''"""Boxes."""
 
@@ -85,7 +79,7 @@ if LIMIT:
 
 def changed(old: str, new: str) -> set[str]:
     assert old in TEXT
-    found = changed_symbols(TEXT, TEXT.replace(old, new, 1))
+    found = changed_symbols(FILE, TEXT, TEXT.replace(old, new, 1))
     assert not found.all
     return {f"{owner}.{name}".strip(".") for owner, name in found.keys} | found.structured
 
@@ -163,7 +157,7 @@ def test_a_statement_that_may_never_end_changes_all_that_follows() -> None:
     ],
 )
 def test_what_cannot_be_told_apart_changes_as_a_whole(before: str | None, after: str | None, found: object) -> None:
-    assert changed_symbols(before, after) == found
+    assert changed_symbols(FILE, before, after) == found
 
 
 @pytest.mark.parametrize(
@@ -185,53 +179,16 @@ def test_what_cannot_be_told_apart_changes_as_a_whole(before: str | None, after:
 def test_the_statements_that_were_not_touched_count_where_they_must(
     before: str, after: str, found: set[tuple[str, str] | str]
 ) -> None:
-    told = changed_symbols(before, after)
+    told = changed_symbols(FILE, before, after)
     assert told.keys | told.structured == found
 
 
-def test_the_statements_that_were_touched_tell_no_less_than_all_of_them() -> None:
-    chosen, told = random.Random(7), 0
-    for file in sorted(Path(shapes.__file__).parent.glob("*.py")):
-        before = file.read_text()
-        old = visible_of(before)
-        for _ in range(5):
-            after = edited(before, chosen)
-            touched = touched_symbols(before, after)
-            if touched is None or before == after:
-                continue
-            told += 1
-            new = visible_of(after)
-            assert old is not None
-            assert new is not None
-            whole = difference(old, new)
-            assert touched.all or (touched.keys >= whole.keys and touched.returning >= whole.returning)
-    assert told > 10
-
-
-def edited(text: str, chosen: random.Random) -> str:
-    """Some lines gone, come, moved in or out, or another word in them."""
-    lines = text.split("\n")
-    at, other, count = chosen.randrange(len(lines)), chosen.randrange(len(lines)), chosen.randrange(1, 6)
-    match chosen.randrange(6):
-        case 0:
-            del lines[at : at + count]
-        case 1:
-            lines[other:other] = lines[at : at + count]
-        case 2:
-            lines[at] = lines[at].removeprefix("    ")
-        case 3:
-            lines[at] = lines[at].replace("self", "cls").replace("str", "int")
-        case 4:
-            lines.insert(at, chosen.choice(["x = 1", "    y: int = 2", "# remark", "    return 3", "raise SystemExit"]))
-        case _:
-            lines[at] += "  # remark"
-    return "\n".join(lines)
-
-
 def test_a_text_without_a_parser_is_one_symbol() -> None:
-    assert changed_text("a", "a ") == EVERYTHING
-    assert changed_text("a", "a") == NOTHING
+    assert changed_symbols(AbsPath("/a.rb"), "a", "a ") == EVERYTHING
+    assert changed_symbols(AbsPath("/a.rb"), "a", "a") == NOTHING
 
+
+GO_FILE = AbsPath("/a.go")
 
 GO_TEXT = """// Package a.
 package a
@@ -282,13 +239,13 @@ func main() {
 )
 def test_of_a_file_of_go_others_see_all_but_remarks_and_bodies(old: str, new: str, is_seen: bool) -> None:
     assert old in GO_TEXT
-    assert changed_go(GO_TEXT, GO_TEXT.replace(old, new, 1)) == (EVERYTHING if is_seen else NOTHING)
+    assert changed_symbols(GO_FILE, GO_TEXT, GO_TEXT.replace(old, new, 1)) == (EVERYTHING if is_seen else NOTHING)
 
 
 def test_a_file_of_go_that_cannot_be_told_apart_counts_as_a_whole() -> None:
-    assert changed_go(GO_TEXT, GO_TEXT) == NOTHING
+    assert changed_symbols(GO_FILE, GO_TEXT, GO_TEXT) == NOTHING
     for other in (None, "", "func main() {}", f"package a\n{' ' * 300_000}"):
-        assert changed_go(GO_TEXT, other) == changed_go(other, GO_TEXT) == EVERYTHING
+        assert changed_symbols(GO_FILE, GO_TEXT, other) == changed_symbols(GO_FILE, other, GO_TEXT) == EVERYTHING
 
 
 def test_names_that_a_file_defines_no_more() -> None:

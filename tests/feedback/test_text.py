@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from pilotfish.config.schema import SEVERITIES, FeedbackSettings, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
-from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT
 from pilotfish.feedback.select import Checked, Selection, selection
-from pilotfish.feedback.text import Form, appended, feedback_text, named, with_notes
+from pilotfish.feedback.text import CODE_LIMIT, MESSAGE_LIMIT, Form, appended, feedback_text, named, with_notes
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.protocol.diagnostics import merged
 from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors

@@ -7,14 +7,21 @@ from msgspec.structs import replace
 
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, credited
-from pilotfish.feedback.conversation_text import Group, chosen, command_heading, groups_text, stop_heading
 from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.feedback.select import Checked, selection
-from pilotfish.feedback.text import FileRole, Form, feedback_text
+from pilotfish.feedback.text import (
+    STOP_HEADING,
+    FileRole,
+    Form,
+    Group,
+    chosen,
+    command_heading,
+    feedback_text,
+    groups_text,
+)
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.conversations.news import late_groups
-from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome
 from support.values.findings import WORKSPACE, checked, compared, diagnostic
 
 pytestmark = pytest.mark.proves("FMT-9")
@@ -220,8 +227,8 @@ def test_nothing_of_it_tells_the_model_to_drop_its_plan() -> None:
 
 def test_what_is_left_at_the_end_is_an_error() -> None:
     file = chosen(AbsPath("/project/a.py"), "f()\n", [diagnostic('"f" is not defined', code="name")])
-    assert groups_text([Group(stop_heading(), (file,), FileRole.LEFT)], FORM) == dedent(f"""\
-        {stop_heading()}
+    assert groups_text([Group(STOP_HEADING, (file,), FileRole.LEFT)], FORM) == dedent(f"""\
+        {STOP_HEADING}
         <diagnostics file="a.py">
         ERROR [1:1] "f" is not defined (name)
         | f()

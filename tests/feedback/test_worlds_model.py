@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from pilotfish.model import AbsPath, Diagnostic, Position, Range, Severity
 from pilotfish.protocol.watching import Change, PathChange
-from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome
 
 ROOT = AbsPath("/srv/project")
 DEPENDS = {"a": "", "b": "a", "c": "b", "d": "", "e": "ad"}

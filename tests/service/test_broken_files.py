@@ -19,10 +19,10 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.service.conversations import conversations
 from pilotfish.service.conversations.news import scope_of
 from pilotfish.service.diagnostics import broken_files
-from pilotfish.service.diagnostics.check import no_verdict
 from pilotfish.service.diagnostics.edit_feedback import Scope
 from pilotfish.service.diagnostics.proposals import ProposalRunner
-from pilotfish.service.diagnostics.runner import MAX_SPOKEN, CheckRunner, FileVerdict
+from pilotfish.service.diagnostics.runner import MAX_SPOKEN, CheckRunner
+from pilotfish.service.diagnostics.verdicts import FileVerdict, no_verdict
 from pilotfish.system.clock import WallClock, current_time
 from pilotfish.system.watching.watcher import open_watcher
 from support.daemon.desks import eventually

@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.errors import Code, ServerFailed
-from pilotfish.feedback.learned import ENOUGH, MARGIN
-from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP_SECONDS
+from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, ENOUGH, FIRST_GAP_SECONDS, MARGIN
 from pilotfish.model import AbsPath
 from pilotfish.protocol.readiness import RESTART_SECONDS
 from pilotfish.servers.catalogue import load

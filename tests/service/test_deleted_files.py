@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
-from pilotfish.feedback.deleted_modules import names_file
+from pilotfish.feedback.unresolved_imports import names_file
 from pilotfish.model import AbsPath
 from support.files.repositories import commit_everything
 from support.services.real import RealService, only, real_service

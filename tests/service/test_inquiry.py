@@ -11,8 +11,8 @@ from pilotfish.model import Position
 from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.spec import Freshness, OnDemand, Phases, PullSupport
-from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS, complaint
+from pilotfish.service.diagnostics.verdicts import Outcome
 from support.servers.script import Fail
 from support.servers.sessions import FILE, URI
 from support.services.checks import (

@@ -17,8 +17,9 @@ from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Key
-from pilotfish.service.diagnostics.check import Check, Outcome
+from pilotfish.service.diagnostics.check import Check
 from pilotfish.service.diagnostics.runner import CheckRunner
+from pilotfish.service.diagnostics.verdicts import Outcome
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.ports import Launch, OpenWatcher, Process

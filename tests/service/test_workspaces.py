@@ -11,7 +11,7 @@ from pilotfish.api.answers import State
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service import workspaces as workspaces_module
-from pilotfish.service.diagnostics.searched_roots import searched_roots
+from pilotfish.service.diagnostics.affected import searched_roots
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from support.files.config_home import Home, make_home
 from support.servers.script import Script

@@ -9,7 +9,7 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
-from pilotfish.service.diagnostics import server_affected
+from pilotfish.service.diagnostics import affected
 from support.servers.real import require
 from support.services.real import RealService, only, real_service
 
@@ -150,7 +150,7 @@ async def test_files_whose_declarations_take_too_long_are_compared_by_their_sour
     project: RealService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then more is checked, and the same is told."""
-    monkeypatch.setattr(server_affected, "DECLARATIONS_MS", -1)
+    monkeypatch.setattr(affected, "DECLARATIONS_MS", -1)
     for case in BREAKING:
         await project.service.touched(Touch((case.file,), "read"), project.client)
         done = await edited(project, case.file, FILES[case.file].replace(case.old, case.new))
@@ -166,7 +166,7 @@ async def test_files_whose_declarations_take_too_long_are_compared_by_their_sour
 async def test_types_that_stand_in_comments_are_compared_too(
     project: RealService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_affected, "DECLARATIONS_MS", -1)
+    monkeypatch.setattr(affected, "DECLARATIONS_MS", -1)
     options = {**OPTIONS, "allowJs": True, "checkJs": True}
     project.write("tsconfig.json", json.dumps({"compilerOptions": options, "include": ["src"]}))
     typed = "/** @param {string} a */\nexport function typed(a) { return a; }\n"

@@ -18,7 +18,7 @@ from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Severity
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.diagnostics.effort import milliseconds_since
+from pilotfish.service.diagnostics.verdicts import milliseconds_since
 from pilotfish.service.patch_checks import BaseStates, CopyMoves, PatchCheck
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession, Visit

@@ -10,16 +10,17 @@ Without a baseline nothing is claimed: the answer is `NoBaseline`, not "all new"
 """
 
 import re
-from collections import defaultdict, deque
-from collections.abc import Collection, Hashable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import ClassVar
+from zlib import crc32
 
 from msgspec import Struct
 
 from pilotfish.feedback.linemap import LineMap, line_map, lines_of
-from pilotfish.model import Diagnostic, Position, Severity
+from pilotfish.model import AbsPath, Diagnostic, Position, Severity
 
 _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 """Messages such as "redefinition of `f` from line 3" change when lines move, and mean the same."""
@@ -215,3 +216,44 @@ def _code_signs(diagnostics: Sequence[Diagnostic], texts: Sequence[str]) -> list
 
 def _code(text: str) -> str:
     return _LAYOUT.sub("", text)
+
+
+# --- What a server says of its whole project --------------------------------------------------------------------------
+# Messages count without their positions, each as often as it is there: an edit of another file moves nothing here.
+
+FileAccount = Counter[int]
+"""What is said of one file, as checksums of codes and messages."""
+
+Account = Mapping[AbsPath, FileAccount]
+"""A file that is not in it has nothing."""
+
+
+def said(words: Iterable[tuple[str | None, str]]) -> FileAccount:
+    """Of codes and messages."""
+    return Counter(crc32(f"{code}\0{lasting_words(message)}".encode(errors="replace")) for code, message in words)
+
+
+def said_of(diagnostics: Iterable[Diagnostic], server: str) -> FileAccount:
+    """What this server says in a list that may be of several."""
+    return said((one.code, one.message) for one in diagnostics if one.server == server)
+
+
+def changed_files(before: Account, now: Account) -> tuple[AbsPath, ...]:
+    """The files of which something new is said, then those of which something is not said any more."""
+    nothing = FileAccount()
+    gained = [path for path, found in now.items() if found - before.get(path, nothing)]
+    lost = [path for path, found in before.items() if found - now.get(path, nothing)]
+    return tuple(dict.fromkeys((*gained, *lost)))
+
+
+def since_said(before: FileAccount, diagnostics: Iterable[Diagnostic], server: str) -> Delta:
+    """What is new of this server's. What others say is not known to be, so it counts as older."""
+    left, introduced, older = Counter(before), list[Diagnostic](), list[Diagnostic]()
+    for one in sorted(diagnostics, key=place):
+        (key,) = said([(one.code, one.message)])
+        if one.server == server and left[key] <= 0:
+            introduced.append(one)
+        else:
+            left[key] -= one.server == server
+            older.append(one)
+    return Delta(tuple(introduced), tuple(older), ())

@@ -1,4 +1,4 @@
-"""The feedback that follows an edit, as the model reads it.
+"""The feedback that follows an edit, and what a conversation is told beside it, as the model reads it.
 
 The edit's own text comes first and stays as it is; feedback is a block after it, or nothing.
 It speaks about the result of an edit that has been made, and never reads as a refusal. What is older than the edit is
@@ -18,11 +18,13 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pilotfish.feedback.limits import CODE_LIMIT, ERROR_BYTES, MESSAGE_LIMIT, PATH_LIMIT, SOURCE_BYTES
+from pilotfish.counting import counted
+from pilotfish.feedback.conversation import Debt
 from pilotfish.feedback.linemap import lines_of
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
-from pilotfish.model import AbsPath, Severity
+from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.paths import shown_path
 from pilotfish.sanitise import escaped_attribute, escaped_message, quoted_code, sanitised, unbracketed
 
@@ -41,6 +43,31 @@ MOST_BYTES = 5
 
 MAX_NAMED = 10
 """Other files that are only named because their findings do not fit."""
+
+MESSAGE_LIMIT = 500
+"""Code points of one message. TypeScript writes up to some thousand; the cause comes first."""
+
+CODE_LIMIT = 80
+"""Code points of one code: the longest rule names of ESLint's plugins have about 60."""
+
+PATH_LIMIT = 1024
+"""Code points of one path: an agent could not use a longer one."""
+
+SOURCE_BYTES = 80
+"""Of a source line that is shown with a finding: enough to know the place without reading the file."""
+
+ERROR_BYTES = 200
+"""One finding of a worklist with its source line. Longer messages of checkers repeat in other words what is wrong."""
+
+CUTS: Final = (20, 10, 5, 3, 1)
+"""Findings of each file, tried in this order until the text fits."""
+
+MAX_FILES = 20
+"""Files of one group; the others are counted."""
+
+FIX: Final = "What was changed stays changed; please fix these errors in a further edit."
+
+STOP_HEADING: Final = "Before you finish: these errors came with your changes and are still there, please fix them:"
 
 
 class Form(Struct, frozen=True):
@@ -124,7 +151,10 @@ def _rendered(selection: Selection, form: Form) -> str:
     noun = "error" if selection.errors_only else "diagnostic"
     if form.wording == "worklist":
         return _worklist(selection, form, noun)
-    sections = [f"{_heading(file, selection, noun)}\n{block(file, form)}" for file in selection.edited if file.shown]
+    sections = list[str]()
+    for file in (one for one in selection.edited if one.shown):
+        wish = "possibly older than this edit" if _is_doubtful(file, selection) else "please fix"
+        sections.append(f"LSP {noun}s detected in this file, {wish}:\n{block(file, form)}")
     others = [block(file, form) for file in selection.others if file.shown]
     if others:
         sections.append("\n".join([f"LSP {noun}s detected in other files:", *others]))
@@ -156,12 +186,12 @@ def others_list(files: Sequence[Chosen], form: Form, changed: str = "") -> list[
     places = sum(len(shown) + file.left_out for file, shown in zip(files, lines, strict=True) if shown)
     if not places:
         return []
-    place, expect = ("1 place", "expects") if places == 1 else (f"{places} places", "expect")
-    old = _cut(changed, form, SOURCE_BYTES)
+    place, expect = counted(places, "place"), "expects" if places == 1 else "expect"
+    old = _within(changed, form.spoken, SOURCE_BYTES)
     heading = (
-        f"{place} still {expect} the old {old}:" if old else f"{place} in other files still {expect} what was changed:"
+        f"{place} still {expect} the old {old}" if old else f"{place} in other files still {expect} what was changed"
     )
-    return [heading, *(block(file, form, FileRole.OTHER) for file in files if file.shown)]
+    return [f"{heading}:", *(block(file, form, FileRole.OTHER) for file in files if file.shown)]
 
 
 def places_of(file: Chosen) -> list[str]:
@@ -173,19 +203,12 @@ def places_of(file: Chosen) -> list[str]:
 
 def _unseen(selection: Selection, noun: str) -> list[str]:
     unseen = [file.left_out for file in (*selection.edited, *selection.others) if file.left_out and not file.shown]
-    if not unseen:
-        return []
-    return [f"... and {_counted(sum(unseen), f'more {noun}')} in {_counted(len(unseen), 'file')} not shown"]
+    more = f"... and {counted(sum(unseen), f'more {noun}')} in {counted(len(unseen), 'file')} not shown"
+    return [more] if unseen else []
 
 
 def _is_doubtful(file: Chosen, selection: Selection) -> bool:
     return selection.only_new and not any(found.introduced for found in file.shown)
-
-
-def _heading(file: Chosen, selection: Selection, noun: str) -> str:
-    if _is_doubtful(file, selection):
-        return f"LSP {noun}s detected in this file, possibly older than this edit:"
-    return f"LSP {noun}s detected in this file, please fix:"
 
 
 def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
@@ -235,7 +258,8 @@ def _line(found: Finding, form: Form, wording: tuple[str, str], *, room: int) ->
     if form.wording == "report":
         message = form.spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
     else:
-        message = _explained(_brief(diagnostic.message), form, room - len(" ".join([before, "", *after]).encode()))
+        left = room - len(" ".join([before, "", *after]).encode())
+        message = _explained(_brief(diagnostic.message), form.spoken, left)
     return " ".join([before, *([message] if message else []), *after])
 
 
@@ -278,22 +302,18 @@ def _brief(message: str) -> str:
     return "\n".join(kept)
 
 
-def _explained(message: str, form: Form, room: int) -> str:
+def _explained(message: str, spoken: Callable[[str], str], room: int) -> str:
     """The message in so many bytes: where it is cut, the headline gives way to the line that says what is missing."""
     headline, *more = message.splitlines() or [""]
     missing = [line for line in more if _MISSING.search(line)]
-    if not missing or len(form.spoken(sanitised(message, MESSAGE_LIMIT)).encode()) <= room:
-        return _cut(message, form, room)
-    head = _cut(headline, form, max(room // 3, room - 1 - len(form.spoken(missing[-1]).encode())))
-    return f"{head} {_cut(missing[-1], form, room - len(head.encode()) - 1)}"
-
-
-def _cut(text: str, form: Form, room: int) -> str:
-    """The text as it is written, in so many bytes."""
-    return _within(text, form.spoken, room)
+    if not missing or len(spoken(sanitised(message, MESSAGE_LIMIT)).encode()) <= room:
+        return _within(message, spoken, room)
+    head = _within(headline, spoken, max(room // 3, room - 1 - len(spoken(missing[-1]).encode())))
+    return f"{head} {_within(missing[-1], spoken, room - len(head.encode()) - 1)}"
 
 
 def _within(text: str, spoken: Callable[[str], str], room: int) -> str:
+    """The text as it is written, in so many bytes."""
     whole = sanitised(text, MESSAGE_LIMIT)
     shown, most = spoken(whole), len(whole)
     while (over := len(shown.encode()) - room) > 0 and most > 1:
@@ -316,7 +336,10 @@ def _rest(selection: Selection, form: Form, noun: str) -> list[str]:
     """What is not shown: other files for want of room, and older findings and fixed ones of the edited files."""
     lines = list[str]()
     if selection.only_new and selection.others_left_out:
-        lines.append(_left_out(selection.others_left_out, form, noun))
+        names = [form.spoken(named(path, form.workspace)) for path in selection.others_left_out]
+        have = "has" if len(names) == 1 else "have"
+        shown = ", ".join([*names[:MAX_NAMED], *["…"] * (len(names) > MAX_NAMED)])
+        lines.append(f"{counted(len(names), 'more file')} {have} new {noun}s: {shown}")
     tallies = [file.tally for file in selection.edited if file.tally]
     if not selection.only_new or not tallies:
         return lines
@@ -326,17 +349,67 @@ def _rest(selection: Selection, form: Form, noun: str) -> list[str]:
         # The last file that was named is another one.
         where = form.spoken(named(selection.edited[0].path, form.workspace))
     if older:
-        lines.append(f"{_counted(older, f'older {noun}')} in {where} {'is' if older == 1 else 'are'} not shown.")
+        lines.append(f"{counted(older, f'older {noun}')} in {where} {'is' if older == 1 else 'are'} not shown.")
     if fixed:
-        lines.append(f"{_counted(fixed, noun)} {'was' if fixed == 1 else 'were'} fixed.")
+        lines.append(f"{counted(fixed, noun)} {'was' if fixed == 1 else 'were'} fixed.")
     return lines
 
 
-def _left_out(paths: Sequence[AbsPath], form: Form, noun: str) -> str:
-    names = [form.spoken(named(path, form.workspace)) for path in paths[:MAX_NAMED]]
-    names += ["…"] if len(paths) > MAX_NAMED else []
-    return f"{_counted(len(paths), 'more file')} {'has' if len(paths) == 1 else 'have'} new {noun}s: {', '.join(names)}"
+# --- Late results, files that a command changed, and what is left: each group under its own heading -----------------
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+class Group(Struct, frozen=True):
+    """Files under one heading. A worklist has one of its own for other files, whatever it is here."""
+
+    heading: str
+    files: tuple[Chosen, ...]
+    role: FileRole = FileRole.EDITED
+
+
+def late_heading(path: AbsPath, form: Form, debt: Debt, calls: int) -> str:
+    """Such as `Late result for src/a.py, edited 2 calls ago:`, of what is owed after so many calls."""
+    spoken = form.spoken(named(path, form.workspace))
+    if debt.by_git:
+        return f"Back in {spoken}, with your changes that git brought back:"
+    when = f"{counted(max(1, calls - debt.call), 'call')} ago"
+    how = f"edited {when}" if debt.edited else f"broken by a change {when}"
+    older = "" if debt.certain else ", possibly older than that"
+    return f"Late result for {spoken}, {how}{older}:"
+
+
+def command_heading(form: Form, *, others: bool) -> str:
+    if others:
+        return "LSP errors detected in other files:"
+    if form.wording == "worklist":
+        return "In files that a command changed:"
+    return "LSP errors detected in files that were changed by a command, please fix:"
+
+
+def chosen(path: AbsPath, text: str, found: Sequence[Diagnostic]) -> Chosen:
+    """A file with this text and these findings, which a change of the conversation brought."""
+    return Chosen(path, tuple(Finding(one, introduced=True) for one in found), 0, None, text=text)
+
+
+def groups_text(groups: Sequence[Group], form: Form, notes: Sequence[str] = ()) -> str:
+    """The groups that have something to show, one closing line, and the notes; empty where nothing fits."""
+    shown = [group for group in groups if any(file.shown for file in group.files)]
+    if not shown:
+        return with_notes("", notes, form)
+    for most in CUTS:
+        closing = [FIX] if form.wording == "report" else []
+        text = "\n\n".join([*(_group(group, form, most) for group in shown), *closing])
+        if form.max_bytes is None or len(text.encode()) <= form.max_bytes:
+            return with_notes(text, notes, form)
+    return ""
+
+
+def _group(group: Group, form: Form, most: int) -> str:
+    lost = [(file, max(0, len(file.shown) - most)) for file in group.files if file.shown]
+    files = [replace(file, shown=file.shown[:most], left_out=file.left_out + more) for file, more in lost]
+    if group.role is FileRole.OTHER and form.wording == "worklist":
+        lines = others_list(files[:MAX_FILES], form)
+    else:
+        lines = [group.heading, *(block(file, form, group.role) for file in files[:MAX_FILES])]
+    if len(files) > MAX_FILES:
+        lines.append(f"... and {len(files) - MAX_FILES} more files")
+    return "\n".join(lines)

@@ -18,16 +18,14 @@ from msgspec.structs import replace
 from pilotfish.api.answers import State, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
-from pilotfish.feedback.delta import CheckedText, Delta, delta
-from pilotfish.feedback.project_account import Account, changed_files
+from pilotfish.feedback.delta import Account, CheckedText, Delta, changed_files, delta
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, affecting
-from pilotfish.service.diagnostics.effort import effort_of
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, SearchedRoot, affecting, searched_roots
 from pilotfish.service.diagnostics.file_states import PROSE
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
+from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time

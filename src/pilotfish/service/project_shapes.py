@@ -8,10 +8,14 @@ from threading import Lock
 
 from msgspec import Struct
 
-from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
-from pilotfish.feedback.shapes.asked import ASKED_BY_STDLIB
-from pilotfish.feedback.shapes.imports import (
+from pilotfish.feedback.shapes.classes import ASKED_BY_STDLIB, PlainClasses
+from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
+from pilotfish.feedback.shapes.spread import Importer
+from pilotfish.feedback.shapes.words import (
+    WORD,
+    Import,
     ModulePath,
+    all_words,
     is_package,
     key_of,
     may_mean,
@@ -19,10 +23,7 @@ from pilotfish.feedback.shapes.imports import (
     meant_by,
     target_of,
 )
-from pilotfish.feedback.shapes.plain import PlainClasses
-from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
-from pilotfish.feedback.shapes.spread import Importer
-from pilotfish.feedback.shapes.words import WORD, Import, all_words
+from pilotfish.feedback.unresolved_imports import STANDS_FOR_FOLDER
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksum
 from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes

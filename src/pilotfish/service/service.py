@@ -53,20 +53,20 @@ from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.news import TOLD_TOGETHER
 from pilotfish.service.conversations.record import KeptConversations
 from pilotfish.service.conversations.warm_start import WarmStart
+from pilotfish.service.diagnostics.affected import ServerAffected
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
-from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.ledgers import Ledgers
-from pilotfish.service.diagnostics.missing_packages import explanations
+from pilotfish.service.diagnostics.missing_imports import explanations
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.preparation import LikelyFiles, Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.server_affected import ServerAffected
+from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of, milliseconds_since
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.questions.ask import QuestionRunner

@@ -28,9 +28,9 @@ from pilotfish.service.check_answer import (
     merged,
     relative,
 )
-from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.picture import Picture
-from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict, milliseconds_since
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time

@@ -3,6 +3,9 @@
 from fuzz.pieces import Pieces
 from pilotfish.feedback.shapes.changes import changed_symbols
 from pilotfish.feedback.shapes.python import shape_of, visible_of
+from pilotfish.model import AbsPath
+
+FILE = AbsPath("/a.py")
 
 WORDS = (
     b"class A(B):\n",
@@ -33,5 +36,5 @@ def run(data: bytes) -> None:
     before, after = pieces.text(), pieces.rest().decode("utf-8", "surrogateescape")
     shape_of(after)
     visible_of(after)
-    assert not changed_symbols(after, after)
-    changed_symbols(before, after)
+    assert not changed_symbols(FILE, after, after)
+    changed_symbols(FILE, before, after)

@@ -30,9 +30,9 @@ from pilotfish.protocol.watching import watch_registrations
 from pilotfish.servers.inputs import input_evidence
 from pilotfish.servers.resolve import Candidate, ServerChoice
 from pilotfish.servers.spec import Environment, FileRule, Inputs, Restricted, RootRule, ServerSpec
-from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.diagnostics.verdicts import Outcome
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access

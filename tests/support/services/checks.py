@@ -12,8 +12,9 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.spec import Freshness, OnDemand, Phases, PullSupport
-from pilotfish.service.diagnostics.check import Check, Outcome
+from pilotfish.service.diagnostics.check import Check
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
+from pilotfish.service.diagnostics.verdicts import Outcome
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import ScriptedServer
 from support.servers.sessions import FILE, session_on

@@ -2,21 +2,25 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import blake2b
 
 from msgspec import Struct
 
-from pilotfish.feedback.shapes.flow import Function, callees, stores_of, units_of
 from pilotfish.feedback.shapes.functions import (
     PLAIN_DECORATORS,
+    Function,
     body,
+    callees,
     given,
     is_annotated,
-    is_declared,
     separated,
     signature,
+    stores_of,
+    taken_apart,
+    units_of,
     ways_out,
 )
 from pilotfish.feedback.shapes.parsing import parsed, without_collections
@@ -27,11 +31,9 @@ from pilotfish.feedback.shapes.words import (
     aliases_of,
     all_words,
     collect_words,
-    handed_names,
     has_star,
     imports_in,
     imports_of,
-    outside_words,
     stored_names,
     words_of,
 )
@@ -46,6 +48,8 @@ VALUE_COUNTS = frozenset({"Final", "TypeAlias", "ClassVar", "InitVar"})
 
 SymbolKey = tuple[str, str]
 """The class that a symbol is a member of, and its name; classes in classes are joined by dots."""
+
+ALL: SymbolKey = ("", "__all__")
 
 FIELDS = ""
 """For a name: the order of the fields of a class."""
@@ -101,8 +105,6 @@ class Visible(Struct, frozen=True):
     exported: tuple[str, ...]
     """The strings of `__all__`."""
     directives: tuple[str, ...]
-    flow: bytes
-    """The digest of the statements at the top that bind nothing."""
 
 
 MAX_STEPS = 500_000
@@ -121,33 +123,36 @@ def shape_of(text: str) -> Shape:
         if module is not None:
             reader = _Reader(module)
             symbols, imports = tuple(reader.symbol(key) for key in reader.keys), tuple(imports_of(module))
-            handed = tuple(handed_names(module).intersection(one.bound for one in imports))
-            asks, classes = tuple(reader.asks), tuple(reader.classes)
-            return Shape(symbols, imports, outside_words(module), asks, handed, classes)
+            names, outside = set[str](), set[str]()
+            collect_words(module, names, outside)
+            # A name that stands alone is bound here, by an import perhaps; with `import *` it need not be.
+            outside |= names if has_star(module) else set[str]()
+            bases = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+            used = {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and id(node) not in bases}
+            handed = tuple(used.intersection(one.bound for one in imports))
+            return Shape(symbols, imports, tuple(outside), tuple(reader.asks), handed, tuple(reader.classes))
     return Shape(outside=tuple(all_words(text)), is_whole=True)
 
 
+@lru_cache(maxsize=8)
 @without_collections
 def visible_of(text: str) -> Visible | None:
-    """None where it cannot be read."""
+    """None where it cannot be read. Kept, because what an edit has made is what the next one begins with."""
     module = parsed(text)
-    return None if module is None else visible_in(module, text)
-
-
-def visible_in(module: ast.Module, text: str) -> Visible | None:
-    """Of these statements of a text; None where they are too much. They are no longer what they were."""
     with suppress(RecursionError, _TooMuch):
-        return _visible(_Reader(_Remarks().visit(module)), text)
+        if module is not None:
+            reader = _Reader(_Remarks().visit(module))
+            nodes = (node for part in reader.parts(ALL) if isinstance(part, ast.AST) for node in ast.walk(part))
+            return Visible(
+                {key: reader.digest(reader.parts(key)) for key in reader.keys},
+                {key: made for key in reader.keys if (made := reader.returning(key)) is not None},
+                frozenset(reader.lifting),
+                frozenset(reader.fields),
+                frozenset(reader.derived),
+                tuple(one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)),
+                tuple(_DIRECTIVE.findall(text)),
+            )
     return None
-
-
-def _visible(reader: "_Reader", text: str) -> Visible:
-    exported = [said for part in reader.parts(("", "__all__")) for said in _strings(part)]
-    digests = {key: reader.digest(key) for key in reader.keys}
-    returning = {key: made for key in reader.keys if (made := reader.returning(key)) is not None}
-    directives = tuple(_DIRECTIVE.findall(text))
-    marks = frozenset(reader.lifting), frozenset(reader.fields), frozenset(reader.derived)
-    return Visible(digests, returning, *marks, tuple(exported), directives, reader.flow())
 
 
 class _TooMuch(Exception):
@@ -163,10 +168,6 @@ class _Scope(Struct, frozen=True):
     """Its variables may be what instances are made of."""
     is_generic: bool = False
     is_protocol: bool = False
-
-    @property
-    def is_nested(self) -> bool:
-        return "." in self.owner
 
 
 class _Reader:
@@ -218,30 +219,17 @@ class _Reader:
             outside.add(key[1])
         calls = {part.leaf for part in self.parts(key) if isinstance(part, Callee)}
         self._count(len(names) + len(outside) + len(calls))
-        words = tuple(outside), tuple(names)
-        return VisibleSymbol(*key, *words, key in self.lifting, key in self.fields, tuple(calls), self._returns_by(key))
-
-    def _returns_by(self, key: SymbolKey) -> tuple[str, ...] | None:
-        if key in self._bound:
-            return None
-        found = set[str]()
-        for part in self._ways_out[key]:
-            self._count(collect_words(part, found, found))
-        return tuple(found)
+        is_bound, returns_by = key in self._bound, set[str]()
+        for part in () if is_bound else self._ways_out[key]:
+            self._count(collect_words(part, returns_by, returns_by))
+        words, marks = (tuple(outside), tuple(names)), (key in self.lifting, key in self.fields)
+        return VisibleSymbol(*key, *words, *marks, tuple(calls), None if is_bound else tuple(returns_by))
 
     def returning(self, key: SymbolKey) -> bytes | None:
-        if key in self._bound:
-            return self.digest(key)
-        parts = self._ways_out[key]
-        return self._digest(parts) if parts else None
+        parts = self.parts(key) if key in self._bound else self._ways_out[key]
+        return self.digest(parts) if parts or key in self._bound else None
 
-    def flow(self) -> bytes:
-        return self._digest(self._flow)
-
-    def digest(self, key: SymbolKey) -> bytes:
-        return self._digest(self.parts(key))
-
-    def _digest(self, parts: Iterable[Part]) -> bytes:
+    def digest(self, parts: Iterable[Part]) -> bytes:
         made = blake2b(digest_size=16)
         for part in parts:
             node = part.node if isinstance(part, Callee) else part
@@ -278,29 +266,20 @@ class _Reader:
 
     def _import(self, one: Import, scope: _Scope, around: tuple[Part, ...]) -> None:
         """Whether a call of it returns is as it is with what is imported."""
-        said, callee = _said(one), Callee(ast.Name(one.name or one.bound))
+        module, callee = "." * one.level + ".".join(one.module), Callee(ast.Name(one.name or one.bound))
+        # As a tree, so that its words are those of a part.
+        said = ast.ImportFrom(module, [ast.alias(one.name or module, one.bound)], one.level)
         self._add(scope, one.bound, (*around, said, callee), is_bound=False)
         self._ways_out.setdefault((scope.owner, one.bound), []).extend((ast.dump(said), callee))
 
-    def _compound(
-        self,
-        node: ast.If | ast.While | ast.For | ast.AsyncFor | ast.With | ast.AsyncWith,
-        scope: _Scope,
-        around: tuple[Part, ...],
-    ) -> None:
-        match node:
-            case ast.If() | ast.While():
-                heads: list[ast.AST] = [node.test]
-            case ast.For() | ast.AsyncFor():
-                heads = [ast.Assign([node.target], node.iter)]
-            case _:
-                heads = [*node.items]
+    def _compound(self, node: ast.stmt, scope: _Scope, around: tuple[Part, ...]) -> None:
+        heads, (statements, *others) = taken_apart(node)
         for head in heads:
             self._simple(head, scope, around)
         inside = (*around, type(node).__name__, *heads)
-        self._read(node.body, scope, inside)
-        if not isinstance(node, ast.With | ast.AsyncWith):
-            self._read(node.orelse, scope, (*inside, "else"))
+        self._read(statements, scope, inside)
+        for other in others:
+            self._read(other, scope, (*inside, "else"))
 
     def _try(self, node: "ast.Try | ast.TryStar", scope: _Scope, around: tuple[Part, ...]) -> None:
         self._read(node.body, scope, (*around, "try"))
@@ -335,9 +314,7 @@ class _Reader:
             self.fields |= {(scope.owner, name), (scope.owner, FIELDS)}
 
     def _leaves_to_value(self, annotation: ast.AST) -> bool:
-        names, outside = set[str](), set[str]()
-        collect_words(annotation, names, outside)
-        return not self._special.isdisjoint(names | outside)
+        return not self._special.isdisjoint(words_of(annotation))
 
     def _class(self, node: ast.ClassDef, scope: _Scope, around: tuple[Part, ...]) -> None:
         generic = getattr(node, "type_params", [])
@@ -346,20 +323,18 @@ class _Reader:
             scope, node.name, (*around, "class", *separated(node.decorator_list, node.bases, node.keywords), *generic)
         )
         owner = f"{scope.owner}.{node.name}" if scope.owner else node.name
-        names, outside = set[str](), set[str]()
-        for part in head:
-            collect_words(part, names, outside)
         if node.bases:
             self.derived.add(owner)
         if scope.is_structured:
             self.fields.add((scope.owner, node.name))
         self.classes.append(ClassHead(owner, _plain_bases(node)))
-        inside = _Scope(owner, bool(node.bases), bool(head), bool(generic), "Protocol" in names | outside)
+        is_protocol = any("Protocol" in words_of(one) for one in head)
+        inside = _Scope(owner, bool(node.bases), bool(head), bool(generic), is_protocol)
         self._read(node.body, inside, around)
 
     def _function(self, node: Function, scope: _Scope, around: tuple[Part, ...]) -> None:
         decorators = {name for one in node.decorator_list for name in words_of(one)}
-        parts = (*around, *signature(node), *(() if is_declared(node) else body(node)))
+        parts = (*around, *signature(node), *(() if node.returns or node.type_comment else body(node)))
         self._add(scope, node.name, parts, is_bound=False, is_overriding=not is_annotated(node))
         # Defined twice, overloaded perhaps, it is all of them.
         self._ways_out.setdefault((scope.owner, node.name), []).extend(ways_out(node))
@@ -393,7 +368,7 @@ class _Reader:
         self._count(len(found))
         (self._inferred if kept is None else kept).setdefault(key, []).extend(found)
         self._after[key] = len(self._flow)
-        if scope.owner and (scope.is_generic or scope.is_nested or (name.startswith("__") and name.endswith("__"))):
+        if scope.owner and (scope.is_generic or "." in scope.owner or (name.startswith("__") and name.endswith("__"))):
             self.lifting.add(key)
         if is_bound:
             self._bound.add(key)
@@ -412,12 +387,6 @@ def _plain_bases(node: ast.ClassDef) -> tuple[str, ...] | None:
     return names if len(names) == len(heads) and not (node.decorator_list or node.keywords) else None
 
 
-def _said(one: Import) -> ast.AST:
-    """As a tree, so that its words are those of a part."""
-    module = "." * one.level + ".".join(one.module)
-    return ast.ImportFrom(module, [ast.alias(one.name or module, one.bound)], one.level)
-
-
 class _Remarks(ast.NodeTransformer):
     """Takes documentation away, wherever it stands: nobody sees it."""
 
@@ -426,8 +395,6 @@ class _Remarks(ast.NodeTransformer):
         return None if is_remark else node
 
 
-def _strings(part: Part) -> Iterator[str]:
-    if isinstance(part, ast.AST):
-        for node in ast.walk(part):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
+def is_told_by_class(owner: str, name: str) -> bool:
+    """A method with two underscores is a part of its class, which is reached with it: every class has such a name."""
+    return bool(owner) and (name == FIELDS or (name.startswith("__") and name.endswith("__")))

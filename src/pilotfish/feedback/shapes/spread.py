@@ -14,10 +14,9 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from pilotfish.feedback.shapes.changes import ChangedSymbols
-from pilotfish.feedback.shapes.flow import MAX_ROUNDS
-from pilotfish.feedback.shapes.imports import key_of
-from pilotfish.feedback.shapes.python import FIELDS, PYTHON, Shape, VisibleSymbol
-from pilotfish.feedback.shapes.words import Import
+from pilotfish.feedback.shapes.functions import MAX_ROUNDS
+from pilotfish.feedback.shapes.python import PYTHON, Shape, VisibleSymbol, is_told_by_class
+from pilotfish.feedback.shapes.words import Import, key_of
 from pilotfish.model import AbsPath
 
 
@@ -253,8 +252,3 @@ class Spread:
         outermost, *inner = owner.split(".")
         seen.add_names([outermost])
         seen.add_members(inner)
-
-
-def is_told_by_class(owner: str, name: str) -> bool:
-    """A method with two underscores is a part of its class, which is reached with it: every class has such a name."""
-    return bool(owner) and (name == FIELDS or (name.startswith("__") and name.endswith("__")))

@@ -1,15 +1,30 @@
-"""The words and the imports of code of Python. Pure."""
+"""The words of code of Python, its imports, and which files an import may mean. Pure.
+
+By path alone, and for every way in which it may be read: an absolute import means any file whose path ends with it,
+whatever the folders are from which modules are looked for; a stub stands for its module, a folder for its package.
+"""
 
 import ast
+import os
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
+
+from pilotfish.model import AbsPath
 
 WORD = re.compile(r"[^\W\d]\w*")
 
 _STRETCH = re.compile(r"[\s\S]{1,65536}\w*")
 """What is searched at once: the search lets nothing else run meanwhile."""
+
+
+EVERYBODYS = frozenset({"__builtins__.pyi", "builtins.pyi"})
+"""Stubs that say what every file has without an import."""
+
+ModulePath = tuple[str, ...]
+"""The parts of a path without its ending; a package by its folder."""
 
 
 class Callee(Struct, frozen=True):
@@ -119,19 +134,6 @@ def _members(body: Sequence[ast.stmt]) -> Iterator[str]:
                     yield one.name
 
 
-def outside_words(module: ast.Module) -> tuple[str, ...]:
-    """A name that stands alone is bound here, by an import perhaps; with `import *` it need not be."""
-    names, outside = set[str](), set[str]()
-    collect_words(module, names, outside)
-    return tuple(outside | names if has_star(module) else outside)
-
-
-def handed_names(module: ast.Module) -> set[str]:
-    """The names of which more is used than an attribute: what they mean may go anywhere."""
-    bases = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute)}
-    return {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and id(node) not in bases}
-
-
 def has_star(module: ast.Module) -> bool:
     return any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(module))
 
@@ -157,3 +159,53 @@ def aliases_of(module: ast.Module, names: frozenset[str]) -> frozenset[str]:
     return frozenset(
         node.asname for node in ast.walk(module) if isinstance(node, ast.alias) and node.asname and node.name in names
     )
+
+
+def target_of(path: AbsPath) -> ModulePath:
+    folder, name = os.path.split(path)
+    parts = tuple(part.removesuffix("-stubs") for part in folder.split("/"))
+    stem = name.partition(".")[0]
+    return parts if stem == "__init__" else (*parts, stem)
+
+
+def key_of(path: AbsPath) -> str:
+    """The word that every import of a file has in it, but for a relative one of the package around it."""
+    return target_of(path)[-1]
+
+
+def meant_by(one: Import, importer: AbsPath) -> Iterator[ModulePath]:
+    """What an import may mean: whole paths where it is relative, the ends of paths otherwise."""
+    module = one.module
+    if one.level:
+        folder = target_of(AbsPath(os.path.join(os.path.dirname(importer), "__init__.py")))
+        module = (*folder[: len(folder) - one.level + 1], *one.module)
+    if one.name is None:
+        # `import a.b` gives `a`, and what is in it.
+        yield from (module[: length + 1] for length in range(len(module)))
+        return
+    yield module
+    if one.name != "*":
+        yield (*module, one.name)
+
+
+def may_mean(one: Import, importer: AbsPath, target: ModulePath, packages: Collection[ModulePath]) -> bool:
+    """Whether an import may mean a file. `packages`: folders that are one by an `__init__` of their own."""
+    for meant in meant_by(one, importer):
+        around, end = target[: len(target) - len(meant)], target[len(target) - len(meant) :]
+        # A module of the standard library is not looked for inside of a package.
+        is_found = one.level or meant[0] not in sys.stdlib_module_names or around not in packages
+        if meant == (target if one.level else end) and is_found:
+            return True
+    return False
+
+
+def means_module(one: Import, importer: AbsPath, target: ModulePath) -> bool:
+    """Whether such an import may give the file itself, and not only a name in it."""
+    if one.name is None or one.name == "*":
+        return one.name is None
+    *_, whole = meant_by(one, importer)
+    return whole == target[len(target) - len(whole) :]
+
+
+def is_package(path: AbsPath) -> bool:
+    return path.endswith(("__init__.py", "__init__.pyi"))

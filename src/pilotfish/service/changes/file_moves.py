@@ -30,8 +30,8 @@ from pilotfish.service.changes.edit_proposals import (
     plan_of,
 )
 from pilotfish.service.changes.notify_servers import Moved, wants
-from pilotfish.service.diagnostics.component_imports import component_servers
 from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.diagnostics.missing_imports import component_servers
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import head_of, listed
 from pilotfish.service.texts import Texts

@@ -16,8 +16,7 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
 from pilotfish.feedback.conversation import MAX_FILES, Standing
-from pilotfish.feedback.conversation_text import Group, groups_text
-from pilotfish.feedback.text import Form, appended, named
+from pilotfish.feedback.text import Form, Group, appended, groups_text, named
 from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.protocol.watching import Change, PathChange
@@ -44,9 +43,9 @@ from pilotfish.service.conversations.news import (
 )
 from pilotfish.service.conversations.record import ConversationRecord, EditUnderWay, KeptConversations, texts_before
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
-from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict, milliseconds_since
 from pilotfish.service.recent import Recent
 from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.texts import Given

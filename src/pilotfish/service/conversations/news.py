@@ -14,21 +14,24 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
-from pilotfish.feedback.conversation_text import (
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta
+from pilotfish.feedback.select import Chosen
+from pilotfish.feedback.text import (
+    MAX_NAMED,
+    STOP_HEADING,
+    FileRole,
+    Form,
     Group,
     chosen,
     command_heading,
     groups_text,
     late_heading,
-    stop_heading,
+    named,
 )
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta
-from pilotfish.feedback.select import Chosen
-from pilotfish.feedback.text import MAX_NAMED, FileRole, Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.diagnostics.edit_feedback import Judged, Scope
-from pilotfish.service.diagnostics.effort import milliseconds_since
-from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict, milliseconds_since
 from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
@@ -242,7 +245,7 @@ def what_is_left(
     if settings.no_verdict == "say" and agent not in state.unsure:
         unchecked = news.unchecked if news.written is None else news.written.others.left
         notes += _unjudged_lines(state, form, now, {file.path for file in files}, unchecked)
-    return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes), bool(files)
+    return groups_text([Group(STOP_HEADING, tuple(files), FileRole.LEFT)], form, notes), bool(files)
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:

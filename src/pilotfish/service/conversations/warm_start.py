@@ -12,8 +12,8 @@ from itertools import islice
 import anyio.to_thread
 
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.component_imports import component_servers
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.missing_imports import component_servers
+from pilotfish.service.diagnostics.verdicts import FileVerdict
 from pilotfish.service.recent import Remembered
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.ports import Memory

@@ -1,25 +1,38 @@
 """Which files an edit may have broken. It over-approximates: `feedback.shapes` says how, and what fools it."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.feedback.shapes.changes import EVERYTHING, ChangedSymbols, changed_go, changed_symbols, changed_text
-from pilotfish.feedback.shapes.go import GO
-from pilotfish.feedback.shapes.imports import EVERYBODYS, is_package
-from pilotfish.feedback.shapes.likely import likely_words
+from pilotfish.client.session import Session
+from pilotfish.errors import Failure
+from pilotfish.feedback.shapes.changes import (
+    EVERYTHING,
+    ChangedSymbols,
+    changed_symbols,
+    likely_words,
+)
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.shapes.spread import Reach, Spread
+from pilotfish.feedback.shapes.words import EVERYBODYS, is_package
 from pilotfish.model import AbsPath
 from pilotfish.paths import distance
+from pilotfish.protocol.codec import Malformed
+from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import Role
+from pilotfish.service.diagnostics.missing_imports import component_servers
+from pilotfish.service.diagnostics.on_demand import TRIES, ask_about
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.project_shapes import OutOfTime, ProjectShapes
+from pilotfish.service.use_server import Access
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 
 
@@ -147,6 +160,142 @@ async def affecting(edits: Sequence[EditedText]) -> list[EditedText]:
 
 @lru_cache(maxsize=16)
 def change_of(edit: EditedText) -> ChangedSymbols:
-    changed = changed_symbols if edit.path.endswith(PYTHON) else changed_go if edit.path.endswith(GO) else changed_text
     # Where there was nothing, another file may have been found by the same name.
-    return changed(edit.before or None, edit.after)
+    return changed_symbols(edit.path, edit.before or None, edit.after)
+
+
+class SearchedRoot(Struct, frozen=True):
+    """The root of servers that judge an edited file, and their kinds of files."""
+
+    root: AbsPath
+    extensions: frozenset[str]
+    servers: tuple[Candidate, ...]
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The kinds of files that import theirs, and that only other servers judge."""
+        return tuple(self.extensions.difference(*(one.spec.extensions for one in self.servers)))
+
+
+def searched_roots(workspace: Workspace, paths: Iterable[AbsPath]) -> list[SearchedRoot]:
+    """The roots of the servers that understand the language, or else join it to another, as Angular does templates.
+
+    A linter of the catalogue judges one file at a time.
+    """
+    found: dict[AbsPath, dict[str, Candidate]] = {}
+    for path in paths:
+        servers = workspace.servers_for(path).servers
+        for candidate in list(filter(_understands, servers)) or [one for one in servers if one.spec.reads]:
+            found.setdefault(candidate.root, {})[candidate.spec.id] = candidate
+    return [_searched(workspace, root, tuple(servers.values())) for root, servers in found.items()]
+
+
+def _understands(candidate: Candidate) -> bool:
+    spec = candidate.spec
+    return (spec.rank.role is Role.MAIN or spec.rank.named) and spec.serves_code
+
+
+def _searched(workspace: Workspace, root: AbsPath, servers: tuple[Candidate, ...]) -> SearchedRoot:
+    extensions = {extension for candidate in servers for extension in candidate.spec.extensions}
+    for spec in component_servers(workspace, extensions):
+        if workspace.shortcoming(spec.id) is None:
+            extensions |= set(spec.files.extensions)
+    return SearchedRoot(root, frozenset(extensions), servers)
+
+
+WALK_MS = 1_500
+"""Processor time for comparing declarations. What was not compared by then counts as changed, with all importers: then
+many times as much is checked. Most of it is not lost: a check of these files needs the same types."""
+
+DECLARATIONS_MS = 250
+"""Of it, for the declarations of one file. Those of types that are inferred take 13 s in a Vue project, and nobody is
+answered meanwhile. Such a file is compared by its source from then on: more files are checked, never fewer."""
+
+
+class ServerAccount(Struct, frozen=True):
+    """The files of the server's programs that may be affected, and the candidates that no program has."""
+
+    files: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    """Of each file, 0 for the likeliest to be broken."""
+    unknown: tuple[str, ...] = ()
+    projects: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Which project judges a file that is not open, where that is certain."""
+
+    def ordered(self, cost: Callable[[str], float]) -> "ServerAccount":
+        """The likeliest to be broken first, and of these the cheapest."""
+        ranks = dict(zip(self.files, self.ranks, strict=False))
+        return replace(self, files=tuple(sorted(self.files, key=lambda path: (ranks.get(path, 0), cost(path)))))
+
+    def instead_of(self, by_name: Affected) -> Affected:
+        """These first, then those that only names tell of."""
+        unknown = frozenset(self.unknown)
+        others = (path for path in by_name.files if path in unknown)
+        return Affected((*map(AbsPath, self.files), *others), by_name.complete or not unknown)
+
+
+class ServerAffected:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def of_edits(
+        self,
+        visit: Visit,
+        target: SearchedRoot,
+        changes: Sequence[Sequence[EditedText]],
+        candidates: Sequence[AbsPath],
+        deadline: float,
+    ) -> ServerAccount | None:
+        """What the server of a root says that each of these edits may have broken; None where it cannot say in time."""
+        found = ServerAccount()
+        for edits in changes:
+            said = await self._of_edit(visit, target, edits, candidates, deadline)
+            if said is None:
+                return None
+            found = replace(found, files=(*found.files, *said.files), unknown=(*found.unknown, *said.unknown))
+        return found
+
+    async def _of_edit(
+        self,
+        visit: Visit,
+        target: SearchedRoot,
+        edits: Sequence[EditedText],
+        candidates: Sequence[AbsPath],
+        deadline: float,
+    ) -> ServerAccount | None:
+        if not answers_affected(target):
+            return None
+        on_demand = target.servers[0].spec.freshness.on_demand
+        assert on_demand is not None
+        # A server that has not answered by then could not have checked a file either.
+        seconds = max(0.0, deadline - current_time())
+        texts = [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits]
+        limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
+        about = {"edits": texts, "candidates": candidates, **limits}
+        # A program knows who imports a new file only some time after it was told of that: until then, names tell.
+        unproven = candidates if any(edit.before == "" for edit in edits) else ()
+
+        async def work(session: Session) -> ServerAccount | None:
+            ledger = self._access.ledgers.of(session)
+            async with ledger.shared():
+                for _ in range(TRIES):
+                    changes = ledger.changes
+                    ask = ask_about(session, on_demand, on_demand.affected, [about], ServerAccount, timeout=seconds)
+                    (said,) = await ask
+                    if await ledger.is_as_before(changes):
+                        ledger.projects |= {AbsPath(path): project for path, project in said.projects.items()}
+                        return replace(said.ordered(ledger.costs.of), unknown=(*said.unknown, *unproven))
+            return None
+
+        try:
+            server = self._access.server(visit.workspace, target.servers[0])
+            return await self._access.use_server(server, visit.client.id, work, seconds=seconds)
+        except (Failure, Malformed):
+            # The plugin is not loaded, no project has the file, or it is not known what was before.
+            return None
+
+
+def answers_affected(target: SearchedRoot) -> bool:
+    """Whether the only server of a root may be asked: what another one judges it does not know."""
+    on_demand = target.servers[0].spec.freshness.on_demand
+    return len(target.servers) == 1 and on_demand is not None and on_demand.affected is not None

@@ -11,32 +11,42 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 
-from msgspec.structs import replace
+from msgspec import Struct, field
 
 from pilotfish.feedback.conversation import still_there, with_late
-from pilotfish.feedback.deleted_modules import broken_by_deletion
-from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, delta, in_either
-from pilotfish.feedback.project_account import FileAccount, said, said_of, since_said
+from pilotfish.feedback.delta import (
+    Comparison,
+    FileAccount,
+    NoBaseline,
+    delta,
+    in_either,
+    said,
+    said_of,
+    since_said,
+)
+from pilotfish.feedback.unresolved_imports import broken_by_deletion
 from pilotfish.model import AbsPath, Severity
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import words_of
-from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, affecting
+from pilotfish.service.diagnostics.affected import (
+    NOBODY,
+    Affected,
+    AffectedFiles,
+    EditedText,
+    SearchedRoot,
+    ServerAffected,
+    affecting,
+    answers_affected,
+    searched_roots,
+)
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
-from pilotfish.service.diagnostics.missing_packages import without_missing_packages
+from pilotfish.service.diagnostics.missing_imports import without_missing_packages
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.runner import (
-    MAX_SPOKEN,
-    Checking,
-    CheckRunner,
-    FileVerdict,
-    Patience,
-    checked,
-)
-from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
-from pilotfish.service.diagnostics.server_affected import ServerAccount, ServerAffected, answers_affected
+from pilotfish.service.diagnostics.runner import MAX_SPOKEN, Checking, CheckRunner, Patience, checked
+from pilotfish.service.diagnostics.verdicts import FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
@@ -63,49 +73,48 @@ MAX_BROKEN = 200
 """Conversations whose broken files are remembered."""
 
 
-class _Search:
+class BrokenSearch(Struct):
     """One run: the files that wait for their check, and what was found so far."""
 
-    def __init__(
-        self,
-        edits: Sequence[EditedText],
-        deadline: float,
-        world: int,
-        heard: KnownFindings | None = None,
-        since: Sequence[EditedText] = (),
-        settings: Collection[AbsPath] = (),
-        until: float = 0.0,
-        waits_since: float | None = None,
-    ) -> None:
-        self.edits = edits
-        self.until = until
-        """How far the deadline may be moved for servers that still load."""
-        self.settings = settings
-        """Files that were changed with these and configure servers."""
-        self.changes_since = [edits, *([since] if since and since != edits else [])]
+    edits: Sequence[EditedText]
+    limit: float
+    world: int
+    """In which it began."""
+    heard: KnownFindings = KnownFindings()
+    since: Sequence[EditedText] = ()
+    """The same files with their texts before the first edit whose effect is not known."""
+    settings: Collection[AbsPath] = ()
+    """Files that were changed with these and configure servers."""
+    until: float = 0.0
+    """How far the deadline may be moved for servers that still load."""
+    waits_since: float | None = None
+    """When an agent began to wait."""
+    _unlikely: set[AbsPath] = field(default_factory=set[AbsPath])
+    _unlikely_until: float = inf
+    """While only files that are probably not broken wait, and an agent for them."""
+    waiting: deque[AbsPath] = field(default_factory=deque[AbsPath])
+    found: dict[AbsPath, FileVerdict] = field(default_factory=dict[AbsPath, FileVerdict])
+    unjudged: dict[AbsPath, FileVerdict] = field(default_factory=dict[AbsPath, FileVerdict])
+    changes: dict[AbsPath, Comparison] = field(default_factory=dict[AbsPath, Comparison])
+    _candidates: dict[AbsPath, None] = field(default_factory=dict[AbsPath, None])
+    is_sound: bool = True
+    """Whether no file outside of the candidates can be affected."""
+    whole: bool = True
+    uncompared: set[AbsPath] = field(default_factory=set[AbsPath])
+    """Files of which it is not known what earlier edits broke in them, because it could not be had in time."""
+    given: dict[AbsPath, FileVerdict] = field(default_factory=dict[AbsPath, FileVerdict])
+    """Verdicts that need no check."""
+    said: dict[AbsPath, tuple[str, FileAccount]] = field(default_factory=dict[AbsPath, tuple[str, FileAccount]])
+    """What a server said of files before the edits."""
+
+    @property
+    def before(self) -> dict[AbsPath, str | None]:
+        return _texts_before(self.edits)
+
+    @property
+    def changes_since(self) -> list[Sequence[EditedText]]:
         """The edits, and what they are together with earlier ones whose effect is not known yet."""
-        self.world = world
-        """In which it began."""
-        self.limit = deadline
-        self._waits_since = waits_since
-        self._unlikely, self._unlikely_until = set[AbsPath](), inf
-        """While only files that are probably not broken wait, and an agent for them."""
-        self.before = _texts_before(edits)
-        self.heard = heard or KnownFindings()
-        self.waiting: deque[AbsPath] = deque()
-        self.found: dict[AbsPath, FileVerdict] = {}
-        self.unjudged: dict[AbsPath, FileVerdict] = {}
-        self.changes: dict[AbsPath, Comparison] = {}
-        self._candidates = dict.fromkeys(edit.path for edit in edits)
-        self.is_sound = True
-        """Whether no file outside of the candidates can be affected."""
-        self.whole = True
-        self.uncompared: set[AbsPath] = set()
-        """Files of which it is not known what earlier edits broke in them, because it could not be had in time."""
-        self.given: dict[AbsPath, FileVerdict] = {}
-        """Verdicts that need no check."""
-        self.said: dict[AbsPath, tuple[str, FileAccount]] = {}
-        """What a server said of files before the edits."""
+        return [self.edits, *([self.since] if self.since and self.since != self.edits else [])]
 
     @property
     def deadline(self) -> float:
@@ -121,7 +130,7 @@ class _Search:
 
     @property
     def candidates(self) -> frozenset[AbsPath]:
-        return frozenset(self._candidates.keys() - self.before.keys())
+        return frozenset(self._candidates)
 
     def is_comparable(self, workspace: Workspace, verdict: FileVerdict) -> bool:
         """Whether the texts before the edits are all known and can be shown: then a longer look tells what is new."""
@@ -136,8 +145,10 @@ class _Search:
         self.is_sound = self.is_sound and affected.complete
         self._unlikely |= affected.unlikely
         self._unlikely_until = inf
+        before = self.before
         for path in affected.files:
-            if path not in self._candidates and os.path.isfile(path) and workspace.serves(path):
+            is_new = path not in before and path not in self._candidates
+            if is_new and os.path.isfile(path) and workspace.serves(path):
                 self._candidates[path] = None
                 self.waiting.append(path)
 
@@ -145,15 +156,15 @@ class _Search:
         """Never likely files with others, for which an agent waits no longer than it has waited by then."""
         self.waiting = deque(sorted(self.waiting, key=self._unlikely.__contains__))
         likely = sum(path not in self._unlikely for path in self.waiting)
-        if not likely and self._waits_since is not None and self._unlikely_until == inf:
+        if not likely and self.waits_since is not None and self._unlikely_until == inf:
             now = current_time()
-            self._unlikely_until = now + max(UNLIKELY_SECONDS, now - self._waits_since)
+            self._unlikely_until = now + max(UNLIKELY_SECONDS, now - self.waits_since)
         return [self.waiting.popleft() for _ in range(min(size, likely or len(self.waiting)))]
 
     def result(self) -> BrokenFiles:
         candidates, uncompared = len(self.candidates), len(self.uncompared & self.found.keys())
         settled = self.is_sound and len(self.found) + len(self.unjudged) == candidates and not uncompared
-        left = [path for path in self._candidates if path not in {**self.before, **self.found, **self.unjudged}]
+        left = [path for path in self._candidates if path not in self.found and path not in self.unjudged]
         return BrokenFiles(
             tuple(self.found.values()),
             self.changes,
@@ -192,26 +203,15 @@ class ProjectCheck:
         self._broken: Recent[tuple[str | None, AbsPath], set[AbsPath]] = Recent(MAX_BROKEN)
         """By host and workspace: the files that were told to be broken and have not been seen mended."""
 
-    async def run(
-        self,
-        visit: Visit,
-        edits: Sequence[EditedText],
-        deadline: float,
-        heard: KnownFindings | None = None,
-        since: Sequence[EditedText] = (),
-        until: float = 0.0,
-        waits_since: float | None = None,
-        also: Collection[AbsPath] = (),
-    ) -> BrokenFiles:
-        """What these edits broke elsewhere, as far as it can be known by the deadline; `until`: while servers load.
+    async def run(self, visit: Visit, search: BrokenSearch, also: Collection[AbsPath] = ()) -> BrokenFiles:
+        """What these edits broke elsewhere, as far as it can be known by the deadline.
 
-        `since`: the same files with their texts before the first edit whose effect is not known. `waits_since`: when
-        an agent began to wait. `also`: files that are looked at whatever is said of them.
+        `also`: files that are looked at whatever is said of them.
         """
-        workspace, broken = visit.workspace, {*self._broken_of(visit), *also}
-        search = _Search(edits, deadline, self._states.world, heard, since, until=until, waits_since=waits_since)
+        workspace, known = visit.workspace, self._broken_of(visit)
+        broken = {*known, *also}
         self._wait_while_loading(workspace, search, search.before)
-        for target in searched_roots(workspace, (edit.path for edit in edits)):
+        for target in searched_roots(workspace, search.before):
             led = await self._led(visit, target, search, broken)
             if led is not None:
                 search.add(workspace, led)
@@ -220,37 +220,40 @@ class ProjectCheck:
             if led is None or (target.foreign and led is not NOBODY):
                 await self._judge_by_name(visit, target, search, broken, has_account=led is not None)
             self._reports.judged(target, search.found.values(), edited=search.before)
-        self._remember(self._broken_of(visit), search.changes)
+        for path, change in search.changes.items():
+            if change.introduced:
+                known.add(path)
+            elif change.fixed:
+                known.discard(path)
         if search.is_sound and not search.whole:
             for edits in search.changes_since:
                 self._states.explain(_texts_before(edits), search.candidates, search.world)
         return search.result()
 
     async def _judge_by_name(
-        self, visit: Visit, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath], *, has_account: bool
+        self,
+        visit: Visit,
+        target: SearchedRoot,
+        search: BrokenSearch,
+        broken: Collection[AbsPath],
+        *,
+        has_account: bool,
     ) -> None:
         """`has_account`: the files of the server's own kinds are known."""
         by_name = await self._affected_by(target, search, broken)
         if has_account:
             search.add(visit.workspace, by_name.only(target.foreign))
         else:
-            said = await self._said_affected(visit, target, search, (*broken, *by_name.files))
+            ask, candidates = self._server_affected.of_edits, (*broken, *by_name.files)
+            said = await ask(visit, target, search.changes_since, candidates, search.deadline)
             search.add(visit.workspace, by_name if said is None else said.instead_of(by_name))
         while search.waiting and search.left > 0:
             await self._judge_waiting(visit, search)
             # What was said of the files that were opened for this is no news; of others, open or not, it is.
             search.add(visit.workspace, Affected(tuple(self._spoken_of(target.root)), complete=True))
 
-    async def rejudge(
-        self,
-        visit: Visit,
-        files: Sequence[AbsPath],
-        settings: Collection[AbsPath],
-        edits: Sequence[EditedText],
-        deadline: float,
-    ) -> BrokenFiles:
-        """What a change of `settings` broke in these files; `edits` were made with it."""
-        search = _Search(edits, deadline, self._states.world, settings=settings)
+    async def rejudge(self, visit: Visit, files: Sequence[AbsPath], search: BrokenSearch) -> BrokenFiles:
+        """What a change of settings broke in these files."""
         search.whole = False
         search.add(visit.workspace, Affected(tuple(files), complete=True))
         if self._runner.seconds_of_starting(visit.workspace, files) < search.left:
@@ -258,28 +261,11 @@ class ProjectCheck:
         # Else nobody waits for nothing: the server, which is started anew, would not be back in time.
         return search.result()
 
-    async def _said_affected(
-        self,
-        visit: Visit,
-        target: SearchedRoot,
-        search: "_Search",
-        candidates: Sequence[AbsPath],
-    ) -> ServerAccount | None:
-        """What the server of a root itself says that the edits may have broken."""
-        found = ServerAccount()
-        for edits in search.changes_since:
-            ask = self._server_affected.of_edits
-            said = await ask(visit, target, edits, candidates, search.deadline)
-            if said is None:
-                return None
-            found = replace(found, files=(*found.files, *said.files), unknown=(*found.unknown, *said.unknown))
-        return found
-
     async def _led(
         self,
         visit: Visit,
         target: SearchedRoot,
-        search: "_Search",
+        search: BrokenSearch,
         broken: Collection[AbsPath],
     ) -> Affected | None:
         """The files that the server itself says have changed; None where the candidates must be found without it."""
@@ -306,13 +292,15 @@ class ProjectCheck:
         check: Checking,
     ) -> BrokenFiles:
         """The files that edits which are not on disk may break, as they are now."""
-        search = _Search(edits, deadline, self._states.world)
+        search = BrokenSearch(edits, deadline, self._states.world)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             search.add(workspace, await self._affected_by(target, search))
         search.found |= search.sift(await checked(check, tuple(search.waiting), deadline))
         return search.result()
 
-    async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
+    async def _affected_by(
+        self, target: SearchedRoot, search: BrokenSearch, broken: Collection[AbsPath] = ()
+    ) -> Affected:
         if search.deleted and not self._words.is_followed(target.root):
             await self._runner.tell_deleted(target.root, search.deleted)
         files, complete = dict.fromkeys((*self._reports.owed(target), *self._spoken_of(target.root)), False), True
@@ -348,12 +336,12 @@ class ProjectCheck:
         self._words.drop(is_meant)
         self._broken.drop(lambda key: is_meant(key[1]))
 
-    def _wait_while_loading(self, workspace: Workspace, search: "_Search", paths: Iterable[AbsPath]) -> None:
+    def _wait_while_loading(self, workspace: Workspace, search: BrokenSearch, paths: Iterable[AbsPath]) -> None:
         """Of a server that has just begun, other files are awaited as long as the edited one (DIAG-5)."""
         loaded = current_time() + self._runner.seconds_of_loading(workspace, paths)
         search.limit = max(search.limit, min(loaded, search.until))
 
-    async def _judge_waiting(self, visit: Visit, search: "_Search") -> None:
+    async def _judge_waiting(self, visit: Visit, search: BrokenSearch) -> None:
         """Check what waits, the likeliest first, and compare it.
 
         In growing parts: a state before the edits is had for a whole part at once, and the first ones matter most.
@@ -379,7 +367,7 @@ class ProjectCheck:
             search.heard.hear(search.result())
             size *= 2
 
-    async def _take(self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]) -> None:
+    async def _take(self, visit: Visit, search: BrokenSearch, verdicts: Mapping[AbsPath, FileVerdict]) -> None:
         """Compare these with what was before."""
         workspace = visit.workspace
         compared = await self._compare(visit, search, verdicts)
@@ -416,7 +404,7 @@ class ProjectCheck:
         return {path: one for path, one in found.items() if one is not None}
 
     async def _compare(
-        self, visit: Visit, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
+        self, visit: Visit, search: BrokenSearch, verdicts: Mapping[AbsPath, FileVerdict]
     ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
@@ -434,7 +422,7 @@ class ProjectCheck:
     async def _compare_with(
         self,
         visit: Visit,
-        search: "_Search",
+        search: BrokenSearch,
         before: Mapping[AbsPath, str | None],
         judged: Mapping[AbsPath, FileVerdict],
     ) -> dict[AbsPath, Comparison]:
@@ -453,7 +441,11 @@ class ProjectCheck:
             changes[path] = since_said(account, unknown.pop(path).diagnostics, server)
         blind = {path: one for path, one in unknown.items() if search.deleted and not _finds_unsaved(workspace, one)}
         if blind:
-            judged_by_import = {path: _without(workspace, one, search.deleted) for path, one in blind.items()}
+            specs = {path: [workspace.specs[each.server] for each in one.outcomes] for path, one in blind.items()}
+            codes = {path: {code for one in found for code in one.imports.unresolved} for path, found in specs.items()}
+            judged_by_import = {
+                path: broken_by_deletion(one.checked, search.deleted, codes[path]) for path, one in blind.items()
+            }
             # Where no import tells, nobody knows.
             changes |= {path: change for path, change in judged_by_import.items() if change.introduced}
             unknown = {path: one for path, one in unknown.items() if path not in blind}
@@ -474,14 +466,6 @@ class ProjectCheck:
             self._broken.put(key, known := set[AbsPath]())
         return known
 
-    @staticmethod
-    def _remember(broken: set[AbsPath], changes: Mapping[AbsPath, Comparison]) -> None:
-        for path, change in changes.items():
-            if change.introduced:
-                broken.add(path)
-            elif change.fixed:
-                broken.discard(path)
-
 
 def _texts_before(edits: Sequence[EditedText]) -> dict[AbsPath, str | None]:
     return {edit.path: edit.before for edit in edits}
@@ -491,10 +475,5 @@ def _finds_unsaved(workspace: Workspace, verdict: FileVerdict) -> bool:
     return all(workspace.specs[one.server].imports.finds_unsaved for one in verdict.outcomes)
 
 
-def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:
-    codes = (workspace.specs[outcome.server].imports.unresolved for outcome in verdict.outcomes)
-    return broken_by_deletion(verdict.checked, deleted, frozenset[str]().union(*codes))
-
-
 def _sorted(workspace: Workspace, path: AbsPath, change: Comparison, deleted: Collection[AbsPath]) -> Comparison:
-    return without_missing_packages(workspace, path, change, deleted).change
+    return without_missing_packages(workspace, path, change, deleted)[0]

@@ -10,13 +10,23 @@ from itertools import islice
 
 import anyio
 import anyio.lowlevel
-from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Scene, ServerFailed
-from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
-from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
-from pilotfish.model import Diagnostic
+from pilotfish.feedback.settle import (
+    Asked,
+    Facts,
+    Fresh,
+    GaveUp,
+    Published,
+    Verdict,
+    Waiting,
+    heard_late,
+    observed,
+    traits_of,
+    unheard,
+    verdict,
+)
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import Push, Report, as_compiled, diagnostics_of, merged
 from pilotfish.sanitise import sanitised
@@ -25,48 +35,13 @@ from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import LATE_SECONDS, MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
 from pilotfish.service.diagnostics.on_demand import Unopened
+from pilotfish.service.diagnostics.verdicts import UNSIGNALLED, Outcome
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
-
-UNSIGNALLED = "the server did not signal that it was done"
-"""Why a verdict is only assumed where nothing but a pause tells that it is the last word."""
 
 SECOND_CHECK_SECONDS = 2.0
 """How long after a save a server that runs the compiler then tells that it has begun; one that does not may be
 configured not to, and its verdict is only assumed."""
-
-
-class Outcome(Struct, frozen=True):
-    """One server's verdict on one file. Without `diagnostics` there is no verdict, and `why` says why."""
-
-    server: str
-    diagnostics: tuple[Diagnostic, ...] | None
-    assumed: bool = False
-    why: str | None = None
-    failure: Failure | None = None
-    seconds: float = 0.0
-    skipped: int = 0
-    """Items that could not be read as diagnostics: the list is incomplete."""
-    judged: str | None = None
-    """The text that the diagnostics are about: somebody may have sent a newer one than this check brought."""
-    limited: bool = False
-    """It is assumed only because the server runs restricted: no later answer will be better."""
-    incarnation: float = 0.0
-    """When the process that gave it was started: another one may have read other settings and packages."""
-
-    @property
-    def is_fresh(self) -> bool:
-        return self.diagnostics is not None and not self.assumed and not self.skipped
-
-    @property
-    def is_unsignalled(self) -> bool:
-        """Only a pause tells that the server has said its last word."""
-        return self.why == UNSIGNALLED
-
-    @property
-    def is_late(self) -> bool:
-        """No verdict yet, and there may be one."""
-        return self.diagnostics is None and (self.failure is None or self.failure.code is Code.REQUEST_TIMEOUT)
 
 
 class Check:
@@ -381,7 +356,3 @@ class Check:
 
 def _words(complaint: str | None) -> str:
     return sanitised(" ".join((complaint or "").split()), MAX_WORDS)
-
-
-def no_verdict(server: str, failure: Failure, seconds: float) -> Outcome:
-    return Outcome(server, None, why=failure.message, failure=failure, seconds=seconds)

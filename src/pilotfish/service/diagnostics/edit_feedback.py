@@ -16,25 +16,25 @@ from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.conversation import credited, still_there, with_late
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta, in_either
-from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, Selection, selection
 from pilotfish.feedback.shapes.changes import old_signatures, old_symbol
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of, with_notes
+from pilotfish.feedback.unresolved_imports import missing_imports_line
 from pilotfish.model import AbsPath
 from pilotfish.paths import package_folder
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.changed_settings import ChangedSettings
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.diagnostics.broken_files import ProjectCheck
-from pilotfish.service.diagnostics.effort import effort_of
+from pilotfish.service.diagnostics.broken_files import BrokenSearch, ProjectCheck
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
-from pilotfish.service.diagnostics.missing_packages import SortedChange, explanations, without_missing_packages
+from pilotfish.service.diagnostics.missing_imports import explanations, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.texts_before import moved_files, text_before
+from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of
 from pilotfish.service.texts import Given, old_text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
@@ -74,20 +74,6 @@ class Scope(Struct, frozen=True):
     """As in `KnownFindings`."""
 
 
-class MissingPackages(Struct, frozen=True):
-    """Packages that could not be found, and those of them that the edit may have brought."""
-
-    packages: frozenset[str] = frozenset()
-    introduced: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, changes: Sequence[SortedChange]) -> "MissingPackages":
-        return cls(
-            frozenset[str]().union(*(one.packages for one in changes)),
-            frozenset[str]().union(*(one.introduced for one in changes)),
-        )
-
-
 class Judged(Struct, frozen=True):
     """What is known of files after a check."""
 
@@ -97,7 +83,10 @@ class Judged(Struct, frozen=True):
     others: BrokenFiles = BrokenFiles()
     before: Mapping[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The text of each edited file before the edit; None where nobody knows it."""
-    missing: MissingPackages = MissingPackages()
+    missing: frozenset[str] = frozenset()
+    """Packages that could not be found."""
+    newly_missing: frozenset[str] = frozenset()
+    """Those of them that the edit may have brought."""
     deleted: tuple[AbsPath, ...] = ()
     uncompared: frozenset[AbsPath] = frozenset()
     """Edited files with a fresh verdict, of which it is not known in time what is new. Nothing is told of them yet."""
@@ -172,11 +161,12 @@ class EditFeedback:
         signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
         return Judged(
             edit.verdicts,
-            {path: one.change for path, one in sifted.items()} | dict.fromkeys(edit.deleted, Delta((), (), ())),
+            {path: one for path, (one, _, _) in sifted.items()} | dict.fromkeys(edit.deleted, Delta((), (), ())),
             limits,
             others,
             before=edit.before,
-            missing=MissingPackages.of(tuple(sifted.values())),
+            missing=frozenset[str]().union(*(found for _, found, _ in sifted.values())),
+            newly_missing=frozenset[str]().union(*(brought for _, _, brought in sifted.values())),
             deleted=tuple(edit.deleted),
             # A verdict that is not final is owed anyway.
             uncompared=frozenset(one.path for one in edit.verdicts if one.is_final and one.path in late),
@@ -194,14 +184,17 @@ class EditFeedback:
         texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
-        heard, until = KnownFindings(scope.untold, scope.told, scope.hear), scope.until
-        waits_since, run, found = visit.started if until else None, self._project.run, BrokenFiles()
+        found, world, until = BrokenFiles(), self._states.world, scope.until
         if edits:
-            found = await run(visit, edits, deadline, heard, since, until, waits_since, scope.heard)
+            known = KnownFindings(scope.untold, scope.told, scope.hear)
+            waits_since = visit.started if until else None
+            search = BrokenSearch(edits, deadline, world, known, since, until=until, waits_since=waits_since)
+            found = await self._project.run(visit, search, scope.heard)
         if edit.settings:
             own = [one for one in since if one.path not in edit.settings]
             files = self.settings.judged_by(edit.settings, visit.workspace)
-            found = found.joined(await self._project.rejudge(visit, files, edit.settings, own, deadline))
+            search = BrokenSearch(own, deadline, world, settings=edit.settings)
+            found = found.joined(await self._project.rejudge(visit, files, search))
         if edit.settings or any(self.settings.configures(one.path) for one in edit.verdicts):
             # Of files that nobody has judged under the old settings, nobody will know.
             found = replace(found, complete=False)
@@ -332,14 +325,14 @@ class EditFeedback:
         text = with_notes(found, notes, form)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
-            lines = self._missing_line(visit, judged.missing.packages, judged)
+            lines = self._missing_line(visit, judged.missing, judged)
             notes += [line for line in lines if line not in notes]
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(visit, judged.edited)
             text = with_notes(found, notes, form)
         # What was found and is not told as an error: the answer is not the whole one then.
         untold = [
-            *(missing_imports_line(len(each)) for each in [judged.missing.packages] if each),
+            *(missing_imports_line(len(each)) for each in [judged.missing] if each),
             *dict.fromkeys(str(one) for one in explanations(workspace, judged.verdicts) if one.hides_uses),
             *_older_line(workspace, judged),
             *_uncompared(workspace, judged),
@@ -353,7 +346,7 @@ class EditFeedback:
         notes = [*self._notices.take(visit, without), *_uncompared(visit.workspace, judged)] if say else []
         notes += self._notices.take_lines(visit.client, _unknown_settings(visit.workspace, judged)) if say else ()
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
-        notes += self._missing_line(visit, judged.missing.introduced, judged)
+        notes += self._missing_line(visit, judged.newly_missing, judged)
         notes += self._notices.take_lacking(visit.client, explanations(visit.workspace, judged.verdicts))
         return notes
 
@@ -362,7 +355,7 @@ class EditFeedback:
         if not self._notices.is_first(visit.client, packages):
             return []
         why = next((str(one) for one in explanations(visit.workspace, judged.edited) if one.of_packages), None)
-        return [missing_imports_line(len(judged.missing.packages), why)]
+        return [missing_imports_line(len(judged.missing), why)]
 
     def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict], world: int) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""

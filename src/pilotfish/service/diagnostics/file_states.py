@@ -21,8 +21,7 @@ from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import ancestors, is_inside, package_folder
 from pilotfish.protocol.watching import Change, PathChange
-from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome
 
 MAX_BYTES = 48 * 1024 * 1024
 """Of texts and diagnostics, roughly: some thousands of files. The least recently used ones go first."""

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.verdicts import FileVerdict
 
 
 class BrokenFiles(Struct, frozen=True):

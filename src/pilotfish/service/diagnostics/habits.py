@@ -8,7 +8,7 @@ import os
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.feedback.learned import ENOUGH, Habits
+from pilotfish.feedback.settle import ENOUGH, Habits
 from pilotfish.service.recent import Recent, Remembered
 from pilotfish.system.ports import Memory
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
-from pilotfish.feedback.learned import Habits
+from pilotfish.feedback.settle import Habits
 from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.diagnostics import Report
 from pilotfish.service.diagnostics.habits import FileCosts

@@ -17,8 +17,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.servers.spec import Role
 from pilotfish.servers.toolchains import Shortfall
-from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.runner import WITHOUT_SERVER, FileVerdict
+from pilotfish.service.diagnostics.verdicts import WITHOUT_SERVER, FileVerdict, Outcome
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit

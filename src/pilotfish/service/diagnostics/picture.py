@@ -15,11 +15,11 @@ from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, searched_roots
 from pilotfish.service.diagnostics.file_states import FileStates, Judges
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.searched_roots import searched_roots
+from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access

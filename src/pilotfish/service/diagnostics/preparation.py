@@ -16,12 +16,11 @@ from msgspec import Struct
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, searched_roots
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
-from pilotfish.service.diagnostics.searched_roots import searched_roots
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time

@@ -18,7 +18,8 @@ from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.file_states import NO_FILE
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict
 from pilotfish.service.texts import text_to_send
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure, Refused
-from pilotfish.feedback.project_account import Account, FileAccount, changed_files, said, said_of
+from pilotfish.feedback.delta import Account, FileAccount, changed_files, said, said_of
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
@@ -27,13 +27,12 @@ from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WorkspaceDocumentDiagnosticReport
 from pilotfish.servers.spec import ScopeKind
-from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.affected import SearchedRoot
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.inquiry import BEGIN_SECONDS
 from pilotfish.service.diagnostics.ledger import Ledger
 from pilotfish.service.diagnostics.on_demand import COMMAND
-from pilotfish.service.diagnostics.runner import FileVerdict
-from pilotfish.service.diagnostics.searched_roots import SearchedRoot
+from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome
 from pilotfish.service.recent import Recent
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace

@@ -18,10 +18,10 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Key
 from pilotfish.servers.resolve import ServerChoice
 from pilotfish.servers.spec import Freshness
-from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
-from pilotfish.service.diagnostics.component_imports import without_components
+from pilotfish.service.diagnostics.check import Check
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.missing_imports import without_components
+from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome, no_verdict
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import GRACE_SECONDS, Access, ChosenServer
 from pilotfish.service.workspace import Workspace

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 from pilotfish.client.session import Session
 from pilotfish.config.schema import TimingSettings
 from pilotfish.config.trust import trust_advice
-from pilotfish.errors import Code, Failure, Refused
-from pilotfish.feedback.delta import CheckedText
-from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.errors import Failure, Refused
+from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Rested, Stopping
-from pilotfish.protocol.diagnostics import Report, merged
+from pilotfish.protocol.diagnostics import Report
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Freshness, PullSupport
-from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
-from pilotfish.service.diagnostics.component_imports import without_components
+from pilotfish.service.diagnostics.check import Check
 from pilotfish.service.diagnostics.inquiry import PULL
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
+from pilotfish.service.diagnostics.missing_imports import without_components
+from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome, no_verdict
 from pilotfish.service.texts import Given, refuse_binary, text_to_send
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
@@ -39,66 +39,6 @@ listened to has just begun, and speaks of what it found there."""
 AT_ONCE = 2
 """Files that are checked side by side: a server has something to do while we read the next one. Most servers do one
 thing at a time, and what they were asked for last stands in the way of the next edit."""
-
-WITHOUT_SERVER = frozenset({Code.SERVER_MISSING, Code.UNTRUSTED, Code.UNSUPPORTED})
-"""Why a server will not answer, however long one waits."""
-
-
-class FileVerdict(Struct, frozen=True):
-    """One file after a check: what all its servers said, or why the file was not sent to any."""
-
-    path: AbsPath
-    text: str
-    """What the servers judged."""
-    outcomes: tuple[Outcome, ...]
-    refused: Refused | None = None
-    """The file is outside, missing, too large or not UTF-8 text. `path` is then as the caller named it."""
-    listed: tuple[Diagnostic, ...] | None = None
-    """All that they said in one list, where somebody has made it already."""
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        if self.listed is not None:
-            return self.listed
-        return merged(outcome.diagnostics for outcome in self.outcomes if outcome.diagnostics is not None)
-
-    @property
-    def checked(self) -> CheckedText:
-        return CheckedText(self.text, self.diagnostics)
-
-    @property
-    def answered(self) -> int:
-        """Servers that gave a verdict."""
-        return sum(outcome.diagnostics is not None for outcome in self.outcomes)
-
-    @property
-    def is_fresh(self) -> bool:
-        return bool(self.outcomes) and all(self._is_fresh(outcome) for outcome in self.outcomes)
-
-    @property
-    def is_final(self) -> bool:
-        """Every server that can judge the file has: one that is missing or withheld has nothing to add to it."""
-        judged = [one for one in self.outcomes if one.failure is None or one.failure.code not in WITHOUT_SERVER]
-        return bool(judged) and all(one.limited or self._is_fresh(one) for one in judged)
-
-    @property
-    def is_withheld(self) -> bool:
-        """All its servers are missing or withheld: however long one waits, there is no verdict."""
-        failures = [one.failure for one in self.outcomes]
-        return bool(failures) and all(one is not None and one.code in WITHOUT_SERVER for one in failures)
-
-    @property
-    def is_late(self) -> bool:
-        """One of its servers may still answer."""
-        return any(outcome.is_late for outcome in self.outcomes)
-
-    @property
-    def is_unsignalled(self) -> bool:
-        """Of one of its servers, only a pause tells that it has said its last word."""
-        return any(outcome.is_unsignalled for outcome in self.outcomes)
-
-    def _is_fresh(self, outcome: Outcome) -> bool:
-        return outcome.is_fresh and outcome.judged in {None, self.text}
 
 
 class Patience(Struct, frozen=True):

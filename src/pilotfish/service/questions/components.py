@@ -16,7 +16,7 @@ from pilotfish.operations.fallback import no_server_for
 from pilotfish.operations.locate import mentions, name_of
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.diagnostics.component_imports import component_servers
+from pilotfish.service.diagnostics.missing_imports import component_servers
 from pilotfish.service.questions.completeness import ProjectFiles, listed
 from pilotfish.service.questions.subject import MAX_PLACES, AskQuestion, Subject, require_ok
 from pilotfish.service.texts import Texts

@@ -29,10 +29,9 @@ from msgspec.structs import replace
 
 from pilotfish.config.merge import overlaid
 from pilotfish.model import AbsPath
-from pilotfish.servers.catalogue import load
+from pilotfish.servers.catalogue import PROVEN, Proof, load, proofs
 from pilotfish.servers.install import bundles
 from pilotfish.servers.locate import Lookup, ProgramFound, locate
-from pilotfish.servers.proven import FILE, Proof, proofs
 from pilotfish.servers.versions import installed_version
 from support.proving import switches
 from support.proving.lookups import look_ups, projects, record, traced
@@ -236,7 +235,7 @@ def write(server: str, found: Proof | Parts | BaseException) -> None:
     known = {**proofs(), server: proof}
     table = {name: one for name, one in sorted(known.items()) if one is not None}
     text = json.dumps(msgspec.to_builtins(table), indent=1, ensure_ascii=False)
-    Path(FILE).write_text(text + "\n")
+    Path(PROVEN).write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pilotfish.servers.catalogue import (
     load,
     read_spec,
 )
-from pilotfish.servers.matching import language_id
+from pilotfish.servers.resolve import language_id
 from pilotfish.servers.spec import PullSupport, Risk, Role, ServerSpec
 
 SPECS = load()

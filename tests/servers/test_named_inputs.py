@@ -11,7 +11,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import at_home, input_evidence, inputs_of
-from pilotfish.servers.matching import own_files
+from pilotfish.servers.resolve import own_files
 from pilotfish.servers.spec import ServerSpec
 from support.proving.rows import rows
 

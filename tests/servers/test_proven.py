@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pilotfish.servers.catalogue import load
-from pilotfish.servers.proven import proofs, why_listed
+from pilotfish.servers.catalogue import load, proofs, why_listed
 from prove import make_user
 from support.proving.others import show_others
 from support.proving.play import FreshAndWrong, NotProven, prove

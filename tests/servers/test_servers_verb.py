@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.catalogue import load
+from pilotfish.servers.catalogue import load, proofs
 from pilotfish.servers.locate import ProgramMissing
-from pilotfish.servers.proven import proofs
 from pilotfish.surfaces.cli.servers import servers
 from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, table_lines
 

@@ -77,21 +77,17 @@ class InputEvidence:
 
     def __init__(self, digests: Mapping[str, Digest], root: AbsPath, inputs: Inputs, sources: Sequence[str]) -> None:
         """`sources` are the extensions of its sources."""
+        self._inputs = inputs
         # A section of a manifest counts in the root alone: every package below has a manifest of its own.
         self._names = frozenset(name for name in inputs.steering if "#" not in name)
-        self._reloads = frozenset(inputs.reloads)
         self._root = root
         self._written = tuple(f"{root}/{name}/" for name in inputs.written)
-        self._libraries = _read_of_packages(inputs, sources)
-        self._late_outside = inputs.late_libraries
-        self._by_time = tuple(sources) if inputs.by_time else ()
-        self._unseen = tuple(sources) if inputs.own_watchers else ()
-        self._presence = inputs.presence
-        self._arrivals = inputs.arrivals
-        self._sources = tuple(sources) if inputs.emptied else ()
+        self._sources = tuple(sources)
+        manifests = ("package.json",) if inputs.environment is Environment.NODE else ()
+        self._libraries = (*sources, *manifests) if inputs.environment or inputs.late_libraries else ()
+        """How the names of the files end whose change in a package or a late library counts."""
         self._emptied: set[str] = set()
         """Folders that have lost their last source; more than are counted are as good as all."""
-        self._mentions = inputs.mentions
         self._parts: dict[str, frozenset[str]] = {}
         """By folder: the names, perhaps with a star, that sources mention there."""
         self._overlooked: set[AbsPath] = set()
@@ -126,7 +122,7 @@ class InputEvidence:
             return True
         if os.path.isdir(path) or (seen is not None and seen.digest == FOLDER):
             return False
-        is_named = name in self._reloads or ("." in name and self._steers(name))
+        is_named = name in self._inputs.reloads or ("." in name and self._steers(name))
         return path in self.steering or (is_named and is_inside(path, self._root))
 
     def rewritten(self) -> AbsPath | None:
@@ -167,30 +163,28 @@ class InputEvidence:
         is_late = path.endswith(self._libraries) and self._is_library(path)
         if is_late and (folder := package_folder(path)) is not None:
             self.renewed.add(folder)
-        is_late |= not is_open and path.endswith(self._unseen)
-        comes_or_goes = bool(self._presence) and change is not Change.CHANGED and self._is_present(path)
+        is_late |= self._inputs.own_watchers and not is_open and path.endswith(self._sources)
+        comes_or_goes = bool(self._inputs.presence) and change is not Change.CHANGED and self._is_present(path)
         if self._steers(os.path.basename(path)) or is_late or comes_or_goes or self._is_lost(path, change):
             self.changed = self.changed or path
 
     def _is_lost(self, path: AbsPath, change: Change) -> bool:
         """Whether this has come and the server does not find it."""
         folder, name = os.path.split(path)
-        is_source, is_full = path.endswith(self._sources), len(self._emptied) > MAX_FILES
-        if change is Change.DELETED and is_source and not is_full and self._is_empty(folder):
-            self._emptied.add(folder)
+        is_source, is_full = self._inputs.emptied and path.endswith(self._sources), len(self._emptied) > MAX_FILES
+        if change is Change.DELETED and is_source and not is_full:
+            is_empty = not any(other.endswith(self._sources) for other in DiskTree().names(folder))
+            self._emptied.update([folder] if is_empty else [])
         is_back = is_source and (is_full or folder in self._emptied)
-        comes_late = is_back or any(fnmatch.fnmatchcase(name, one) for one in self._arrivals)
+        comes_late = is_back or any(fnmatch.fnmatchcase(name, one) for one in self._inputs.arrivals)
         return change is Change.CREATED and comes_late
-
-    def _is_empty(self, folder: str) -> bool:
-        return not any(name.endswith(self._sources) for name in DiskTree().names(folder))
 
     def mention(self, path: AbsPath, text: str) -> None:
         """A source is to be checked: the files that it names count from now on."""
-        if self._mentions is None:
+        if self._inputs.mentions is None:
             return
         named: dict[str, set[str]] = {}
-        lines = [said[1] for said in re.finditer(self._mentions, text[:MAX_SEARCHED])]
+        lines = [said[1] for said in re.finditer(self._inputs.mentions, text[:MAX_SEARCHED])]
         names = [*islice((name for line in lines for name in _embedded(line[:MAX_LINE])), MAX_NAMED + 1)]
         for name in names[:MAX_NAMED]:
             folder, part = _first_part(os.path.join(os.path.dirname(path), name))
@@ -221,23 +215,23 @@ class InputEvidence:
 
     def _is_present(self, path: AbsPath) -> bool:
         folder, name = os.path.split(path)
-        inside = os.path.relpath(folder, self._root) + "/*"
-        is_module = inside in self._presence and os.path.splitext(name)[0].isidentifier()
-        return is_module or any(fnmatch.fnmatchcase(name, one) for one in self._presence)
+        presence, inside = self._inputs.presence, os.path.relpath(folder, self._root) + "/*"
+        is_module = inside in presence and os.path.splitext(name)[0].isidentifier()
+        return is_module or any(fnmatch.fnmatchcase(name, one) for one in presence)
 
     def note_older(self, changes: Iterable[AbsPath], since: float) -> None:
         """These have changed since that wall time. One that has a time from before it has got that back, or is another
         file than was there: a server that goes by the time takes it for the old one.
         """
-        for path in changes if self._by_time and self.changed is None else ():
-            seen = sight(path) if path.endswith(self._by_time) else None
+        for path in changes if self._inputs.by_time and self.changed is None else ():
+            seen = sight(path) if path.endswith(self._sources) else None
             if seen is not None and seen[2] < since * 1e9:
                 self.changed = path
                 return
 
     def _is_library(self, path: AbsPath) -> bool:
         segments = below(path, self._root)
-        return (self._late_outside or is_library(path)) if segments is None else is_dependency(segments)
+        return (self._inputs.late_libraries or is_library(path)) if segments is None else is_dependency(segments)
 
 
 def input_evidence(
@@ -464,12 +458,6 @@ def _node_packages(folder: str) -> dict[str, Digest]:
     listed: dict[str, Digest] = {path: lambda path=path: _listing(path) for path in folders}
     locks = [os.path.join(folder, name) for name in LOCKS]
     return listed | {path: lambda path=path: str(sight(path)) for path in locks}
-
-
-def _read_of_packages(inputs: Inputs, sources: Sequence[str]) -> tuple[str, ...]:
-    """How the names of the files end whose change in a package or a late library counts."""
-    manifests = ("package.json",) if inputs.environment is Environment.NODE else ()
-    return (*sources, *manifests) if inputs.environment or inputs.late_libraries else ()
 
 
 def _listing(folder: str) -> str | None:

@@ -21,8 +21,15 @@ from msgspec import Struct, field
 from pilotfish.model import AbsPath
 from pilotfish.paths import BIN
 from pilotfish.protocol.uris import path_of
-from pilotfish.servers.links import link_path, linked_program, make_link, program_in
-from pilotfish.servers.locate import Gated, ProgramMissing, tool_folders
+from pilotfish.servers.locate import (
+    Gated,
+    ProgramMissing,
+    link_path,
+    linked_program,
+    make_link,
+    program_in,
+    tool_folders,
+)
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.system.apt import offers
 from pilotfish.system.windows import program_suffixes

@@ -18,14 +18,15 @@ from msgspec.structs import replace
 from pilotfish.model import AbsPath
 from pilotfish.paths import PROGRAM_FOLDERS, ancestors
 from pilotfish.servers.environment import lies_in
-from pilotfish.servers.links import linked_program
 from pilotfish.system.ownership import is_foreign
 from pilotfish.system.real_path import real_path
 from pilotfish.system.windows import program_names
 
 if TYPE_CHECKING:
     from pilotfish.system.ports import Identity
+from collections.abc import Sequence
 
+from pilotfish.system.windows import forwarded, forwarder
 
 PLUGINS = AbsPath(os.path.join(os.path.dirname(__file__), "plugins"))
 """Plugins of ours for servers, in one folder for each kind of server."""
@@ -180,3 +181,43 @@ def own_plugins(kind: str, lookup: Lookup) -> str:
     """
     folder = AbsPath(os.path.join(PLUGINS, kind))
     return folder if lookup.trusted or not lies_in(folder, lookup.territory) else os.devnull
+
+
+# --- What leads from our folder of programs to those that we installed ------------------------------------------------
+
+
+def link_path(folder: str, name: str, suffixes: Sequence[str]) -> str:
+    return os.path.join(folder, f"{name}.cmd" if suffixes else name)
+
+
+def make_link(program: str, path: str, suffixes: Sequence[str]) -> None:
+    """Have `path` lead to a program, in place of where it led before."""
+    fresh = f"{path}.{os.getpid()}"
+    if suffixes:
+        with open(fresh, "w", encoding="utf-8", newline="") as file:
+            file.write(forwarder(os.path.relpath(program, os.path.dirname(path))))
+    else:
+        os.symlink(program, fresh)
+    os.replace(fresh, path)
+
+
+def linked_program(path: str, suffixes: Sequence[str]) -> str:
+    """Where it leads; empty for what is no link of ours."""
+    try:
+        if not suffixes:
+            return os.readlink(path)
+        with open(path, encoding="utf-8", newline="") as file:
+            program = forwarded(file.read(MOST))
+    except (OSError, ValueError):
+        return ""
+    return os.path.normpath(os.path.join(os.path.dirname(path), program.replace("\\", "/"))) if program else ""
+
+
+MOST = 4096
+"""Characters of a script: more than any path."""
+
+
+def program_in(folder: str, name: str, suffixes: Sequence[str]) -> str | None:
+    """The program of this name in a folder. `shutil.which` would look into the current one first, on Windows."""
+    paths = (os.path.join(folder, file) for file in program_names(name, suffixes))
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -9,15 +9,17 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside
-from pilotfish.servers.matching import fits, is_pattern, language_id, suffixes
-from pilotfish.servers.roots import Search, is_marked, root_of
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.watching import WatchRegistration, watch_registrations
+from pilotfish.servers.roots import Search, fits, is_marked, root_of
 from pilotfish.servers.spec import Role, ServerSpec
 from pilotfish.servers.tree import ProjectTree
 
@@ -204,3 +206,122 @@ def _candidate(spec: ServerSpec, path: AbsPath, search: Search) -> Candidate | N
 def _standing(candidate: Candidate) -> tuple[bool, bool, bool, int, str]:
     rank = candidate.spec.rank
     return (candidate.beside, not rank.named, not candidate.favoured, rank.preference, candidate.spec.id)
+
+
+# --- File names against the catalogue ---------------------------------------------------------------------------------
+
+
+def suffixes(name: str) -> tuple[str, ...]:
+    """What may be the extension of a file name, longest first: `.html.erb`, `.erb`."""
+    return tuple(name[place:] for place, character in enumerate(name) if character == "." and place + 1 < len(name))
+
+
+def language_id(path: str, ids: Mapping[str, str], fallback: str) -> str:
+    """The id to open `path` with: by its name, then by its longest known extension, then `fallback`."""
+    name = os.path.basename(path)
+    globs = (key for key in ids if is_pattern(key) and fits(key, path))
+    for key in (name, *globs, *suffixes(name), *suffixes(name.lower())):
+        if key in ids:
+            return ids[key]
+    return fallback
+
+
+@lru_cache(maxsize=4096)
+def is_pattern(name: str) -> bool:
+    """Whether a file name of the catalogue is more than a name."""
+    return any(character in name for character in "*?[{/")
+
+
+def own_files(spec: ServerSpec) -> tuple[WatchRegistration, ...]:
+    """The files that a server serves, that configure it or by which its root is found: it is told of them unasked.
+
+    Servers that register nothing either watch files themselves, and are told twice, or expect a client that just tells,
+    as clients did before there was registration. Either way their last answer may not hold any more.
+    """
+    rule = spec.files
+    names = (*(f"*{extension}" for extension in spec.extensions), *rule.names, *spec.root.markers)
+    steering = (name for name in spec.inputs.steering if "#" not in name)
+    return _registrations(tuple(dict.fromkeys((*names, *spec.inputs.also_told, *steering))))
+
+
+def sources_in(folders: Iterable[str], spec: ServerSpec) -> tuple[WatchRegistration, ...]:
+    """The files that a server serves, in folders outside of its root."""
+    endings = ",".join(extension.removeprefix(".") for extension in spec.files.extensions)
+    patterns = [{"baseUri": uri_of(AbsPath(folder)), "pattern": f"**/*.{{{endings}}}"} for folder in folders]
+    return tuple(watch_registrations({"watchers": [{"globPattern": pattern} for pattern in patterns]}))
+
+
+@lru_cache(maxsize=256)  # One for each server that runs, asked for at each start.
+def _registrations(names: tuple[str, ...]) -> tuple[WatchRegistration, ...]:
+    return tuple(watch_registrations({"watchers": [{"globPattern": f"**/{name}"} for name in names]}))
+
+
+# --- Why a server is used for a file, or not --------------------------------------------------------------------------
+
+# In words, what `choose` decided, in the order of its rules: what the configuration names, what the project has a file
+# for, the catalogue's order.
+
+MAX_MARKERS = 4
+"""Names of files that are told; a few servers know a dozen."""
+
+
+class Explained(Struct, frozen=True):
+    """One server that could serve a file."""
+
+    server: str
+    is_used: bool
+    why: str
+
+
+def explained(
+    specs: Mapping[str, ServerSpec],
+    candidates: Sequence[Candidate],
+    choice: ServerChoice,
+    why_not: Callable[[ServerSpec], str | None],
+) -> tuple[Explained, ...]:
+    """For each of `specs`, those that are used first. `why_not` says why one cannot run here; None when it can."""
+    used = [one.spec.id for one in choice.servers]
+    found = {one.spec.id: one for one in candidates}
+    order = [*used, *(server for server in found if server not in used), *(name for name in specs if name not in found)]
+    return tuple(
+        Explained(server, server in used, _why(specs[server], found.get(server), choice, why_not))
+        for server in order
+        if server in specs
+    )
+
+
+def _why(
+    spec: ServerSpec, candidate: Candidate | None, choice: ServerChoice, why_not: Callable[[ServerSpec], str | None]
+) -> str:
+    if spec.disabled:
+        return "the configuration disables it"
+    if candidate is None and (needed := spec.root.requires) is not None:
+        bound = f"{needed.minimum} or newer" if needed.minimum is not None else f"older than {needed.below}"
+        return f"the project does not have {needed.package} {bound}"
+    if candidate is None:
+        return f"the project has none of its files: {_listed(spec.root.markers)}"
+    if candidate in choice.servers:
+        return _why_used(candidate, choice)
+    if (reason := why_not(spec)) is not None:
+        return reason
+    leading = choice.servers[0].spec.id
+    if spec.rank.role is Role.COMPANION:
+        return f"it would say the same again as {leading}"
+    return f"{leading} comes before it: {_why_used(choice.servers[0], choice)}"
+
+
+def _why_used(candidate: Candidate, choice: ServerChoice) -> str:
+    spec = candidate.spec
+    if spec.rank.named:
+        return "your configuration names its command"
+    if spec.rank.role is Role.COMPANION:
+        leading = choice.servers[0].spec
+        return "it runs beside the others" if leading is not spec else "it serves these files"
+    if candidate.favoured:
+        return f"the project has its configuration: {_listed(spec.rank.favoured_by)}"
+    return "the first in the catalogue's order that can run here"
+
+
+def _listed(markers: Sequence[str]) -> str:
+    more = ["…"] if len(markers) > MAX_MARKERS else []
+    return ", ".join([*markers[:MAX_MARKERS], *more])

@@ -16,7 +16,6 @@ from pilotfish.paths import ancestors, below
 from pilotfish.protocol.codec import fields, items, maybe_fields, member
 from pilotfish.protocol.globs import BadGlob, lsp_glob
 from pilotfish.servers.manifests import REMEMBERED, json_value, toml_table
-from pilotfish.servers.matching import fits
 from pilotfish.servers.spec import Grouping, NpmRequirement, RootRule, RootStrategy
 from pilotfish.servers.tree import ProjectTree
 
@@ -24,6 +23,14 @@ NPM_SECTIONS = ("devDependencies", "dependencies", "peerDependencies")
 """Of a manifest: what a project asks for."""
 
 GLOB_CHARACTERS = frozenset("*?[{")
+
+
+def fits(pattern: str, path: str) -> bool:
+    """Whether the end of `path` matches; a pattern that is none matches nothing."""
+    try:
+        return lsp_glob(f"**/{pattern}").matches(path)
+    except BadGlob:
+        return False
 
 
 class Search:

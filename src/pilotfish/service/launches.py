@@ -35,9 +35,8 @@ from pilotfish.servers.inputs import (
 )
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
 from pilotfish.servers.locate import PLUGINS, ProgramFound, find_npm_file, locate, own_plugins
-from pilotfish.servers.matching import own_files, sources_in
 from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
-from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.resolve import Candidate, own_files, sources_in
 from pilotfish.servers.roots import is_marked
 from pilotfish.servers.spec import Environment, ServerSpec
 from pilotfish.servers.tree import DiskTree, Evidence, Witness

@@ -34,7 +34,7 @@ from pilotfish.sanitise import sanitised_lines
 from pilotfish.servers.catalogue import canonical_id, load
 from pilotfish.servers.environment import beside_us, search_path
 from pilotfish.servers.install import Bundle, ToolsFolder, bundles, helper_command, install_command, missing_helpers
-from pilotfish.servers.links import program_in
+from pilotfish.servers.locate import program_in
 from pilotfish.servers.toolchains import with_toolchain
 from pilotfish.surfaces.cli.workspace import json_option, root_of
 from pilotfish.surfaces.doctor.overview import INSTALL, next_step, overview_of
@@ -258,21 +258,10 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
         fetched += NPM_FETCH in line
         told(min(1.0, fetched / max(count, 1)))
 
-    flags = [
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-update-notifier",
-        "--location=project",
-        "--loglevel=http",
-    ]
+    quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=http"]
+    argv = [npm, "ci", "--ignore-scripts", "--location=project", *quiet]
     # npm finds node on the same cleaned path.
-    _run(
-        [npm, "ci", *flags, "--location=project", "--loglevel=http"],
-        folder,
-        {**environment, "PATH": os.pathsep.join(folders)},
-        heard,
-    )
+    _run(argv, folder, {**environment, "PATH": os.pathsep.join(folders)}, heard)
 
 
 def _link_inside(bundle: Bundle, folder: str) -> None:

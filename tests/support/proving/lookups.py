@@ -26,7 +26,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import inputs_of
-from pilotfish.servers.matching import fits
+from pilotfish.servers.roots import fits
 from pilotfish.servers.spec import Environment, ServerSpec
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession

@@ -23,8 +23,7 @@ from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.diagnostics import Push
-from pilotfish.servers.catalogue import load
-from pilotfish.servers.proven import Proof
+from pilotfish.servers.catalogue import Proof, load
 from pilotfish.servers.spec import PullSupport, ScopeKind, ServerSpec
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession

@@ -16,14 +16,12 @@ from msgspec.structs import replace
 from pilotfish.config.load import load as load_config
 from pilotfish.config.places import Places, project_files, user_places
 from pilotfish.model import AbsPath
-from pilotfish.servers.catalogue import effective_servers, load
+from pilotfish.servers.catalogue import effective_servers, load, proofs
 from pilotfish.servers.environment import beside_us, search_path
-from pilotfish.servers.explain import Explained, explained
 from pilotfish.servers.install import PROGRAMS, install_command
 from pilotfish.servers.launch import Withheld, admitted
 from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
-from pilotfish.servers.proven import proofs
-from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose
+from pilotfish.servers.resolve import Candidate, Explained, Resolver, SearchScope, choose, explained
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.toolchains import is_hollow, with_toolchain
 from pilotfish.servers.tree import DiskTree

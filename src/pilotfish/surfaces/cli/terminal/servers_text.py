@@ -7,9 +7,9 @@ from msgspec import Struct, to_builtins
 
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.explain import Explained
+from pilotfish.servers.catalogue import Proof, why_listed
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramLocation, ProgramMissing
-from pilotfish.servers.proven import Proof, why_listed
+from pilotfish.servers.resolve import Explained
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.surfaces.cli.terminal.table import cut, table
 

@@ -30,10 +30,9 @@ from pilotfish.hosts.shared.host_spec import HostSpec, Programs, Where
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
-from pilotfish.servers.catalogue import load
+from pilotfish.servers.catalogue import Proof, load, proofs, why_listed
 from pilotfish.servers.inputs import inputs_of
 from pilotfish.servers.install import bundles_of_any_platform
-from pilotfish.servers.proven import Proof, proofs, why_listed
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.surfaces.cli.main import SECTIONS, root
 from pilotfish.surfaces.cli.questions import GROUPS

@@ -168,17 +168,12 @@ def _with_room_for_sockets(folder: str) -> str:
 @cache
 def _links() -> TemporaryDirectory[str]:
     """As long as the process lives: servers that it has started go by these names. One that was killed left its own."""
-    kin = f"pilotfish-links-{_process_space()}-"
+    space = 0  # Tells where a process id means this process: containers may share the temporary folder.
+    with suppress(OSError):
+        space = os.stat("/proc/self/ns/pid").st_ino
+    kin = f"pilotfish-links-{space}-"
     _remove_dead(kin)
     return TemporaryDirectory(prefix=f"{kin}{os.getpid()}-")
-
-
-def _process_space() -> int:
-    """Tells where a process id means this process: containers may share the temporary folder."""
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
 
 
 def _remove_dead(kin: str) -> None:

@@ -129,7 +129,8 @@ def fingerprint(environment: Mapping[str, str], programs: Iterable[str]) -> str:
 
     Of `PATH` counts only to which `programs` it leads: hosts put folders of their own in front, one for each session.
     """
-    said = sorted((name, value) for name, value in environment.items() if name != "PATH" and not _is_passing(name))
+    passing = (name for name in environment if name.startswith("XDG_") and not name.endswith(("_HOME", "_DIRS")))
+    said = sorted((name, environment[name]) for name in environment.keys() - {"PATH", *PASSING, *passing})
     digest = hashlib.sha256()
     for part in (*(part for pair in said for part in pair), *programs):
         encoded = os.fsencode(part)
@@ -139,8 +140,8 @@ def fingerprint(environment: Mapping[str, str], programs: Iterable[str]) -> str:
 
 def _outside(name: str, value: str, folders: tuple[AbsPath, ...]) -> str | None:
     """What is left of a variable when nothing in it leads into the folders; None when nothing is."""
-    entries = outside_entries(name, value, folders)
-    if entries is not None:
+    if name in SEARCHED and len(value) <= MAX_VALUE:
+        entries = (entry for entry in value.split(os.pathsep) if os.path.isabs(entry) and not _reaches(entry, folders))
         return os.pathsep.join(entries) or None
     return None if leads_into(name, value, folders) else value
 
@@ -158,10 +159,6 @@ def _normal(path: str) -> AbsPath:
 
 def _is_anyones(entry: str) -> bool:
     return os.path.isdir(entry) and not is_own_folder(entry)
-
-
-def _is_passing(name: str) -> bool:
-    return name in PASSING or (name.startswith("XDG_") and not name.endswith(("_HOME", "_DIRS")))
 
 
 def _is_inherited(name: str) -> bool:
@@ -186,8 +183,6 @@ WORDS = frozenset({
     "http_proxy", "https_proxy", "no_proxy",
 })  # fmt: skip
 """Variables whose value need not be a path: a plain word in them leads nowhere."""
-
-WORD_FAMILIES = ("LC_", "XDG_", "ASDF_", "MISE_")
 
 WITH_SLASHES = frozenset({
     "ALL_PROXY", "GOPRIVATE", "GOPROXY", "GOSUMDB", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "TZ", "all_proxy",
@@ -221,13 +216,6 @@ def lies_in(path: str, territory: Iterable[str]) -> bool:
     return any(is_inside(one, folder) for folder in territory for one in (path, real))
 
 
-def outside_entries(name: str, value: str, folders: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The entries of a list of folders that stay; None when the variable is no such list."""
-    if name not in SEARCHED or len(value) > MAX_VALUE:
-        return None
-    return tuple(entry for entry in value.split(os.pathsep) if os.path.isabs(entry) and not _reaches(entry, folders))
-
-
 def leads_into(name: str, value: str, folders: tuple[str, ...]) -> bool:
     """Whether any part of the value is a place in one of the folders, or could be (T47).
 
@@ -237,12 +225,13 @@ def leads_into(name: str, value: str, folders: tuple[str, ...]) -> bool:
     """
     if name in CONSENTS or len(value) > MAX_VALUE:
         return True
-    if name == "GOFLAGS" and not all(_is_plain_go_flag(word) for word in value.split()):
+    if name == "GOFLAGS" and any(word.lstrip("-").partition("=")[0] not in GO_FLAGS for word in value.split()):
         return True
     if any(lies_in(place, folders) for place in _absolute_places(value)):
         return True
-    if name in WORDS or name.startswith(WORD_FAMILIES):
-        return name not in WITH_SLASHES and any(_looks_relative(piece) for piece in _PIECE.findall(value))
+    if name in WORDS or name.startswith(INHERITED_FAMILIES):
+        pieces = () if name in WITH_SLASHES else _PIECE.findall(value)
+        return any(piece.startswith(".") or ("/" in piece and not piece.startswith("/")) for piece in pieces)
     return not all(entry.startswith("~") or os.path.isabs(entry) for entry in _ENTRY.split(value))
 
 
@@ -258,11 +247,3 @@ def _absolute_places(value: str) -> Iterator[str]:
             expanded = os.path.expanduser(place)
             if os.path.isabs(expanded) and "\0" not in expanded:
                 yield _normal(expanded)
-
-
-def _looks_relative(piece: str) -> bool:
-    return piece.startswith(".") or ("/" in piece and not piece.startswith("/"))
-
-
-def _is_plain_go_flag(word: str) -> bool:
-    return word.lstrip("-").partition("=")[0] in GO_FLAGS

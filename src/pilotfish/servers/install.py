@@ -79,14 +79,22 @@ class Bundle(Struct, frozen=True):
 @cache
 def bundles(folder: str = PINS) -> Mapping[str, Bundle]:
     """Those for this platform, by server id; several servers may share one."""
+    machine = platform.machine().lower()
+    here = f"{sys.platform} {CPUS.get(machine, machine)}"  # in npm's words
     found = bundles_of_any_platform(folder).items()
-    return {server: bundle for server, bundle in found if not bundle.platforms or _here() in bundle.platforms}
+    return {server: bundle for server, bundle in found if not bundle.platforms or here in bundle.platforms}
 
 
 @cache
 def bundles_of_any_platform(folder: str = PINS) -> Mapping[str, Bundle]:
-    read = [_bundle(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
-    return {server: bundle for bundle in read for server in bundle.programs}
+    found: dict[str, Bundle] = {}
+    for name in sorted(name for name in os.listdir(folder) if name.endswith(".json")):
+        with open(os.path.join(folder, name), "rb") as file:
+            text = file.read()
+        named = {"name": name.removesuffix(".json"), "digest": hashlib.sha256(text).hexdigest()[:12]}
+        bundle = msgspec.convert({"pip": {}, "npm": {}, **msgspec.json.decode(text), **named}, Bundle)
+        found |= dict.fromkeys(bundle.programs, bundle)
+    return found
 
 
 class ToolsFolder(Struct, frozen=True):
@@ -149,19 +157,6 @@ class ToolsFolder(Struct, frozen=True):
 
     def _link(self, program: str) -> str:
         return link_path(self.bin, program, self.suffixes)
-
-
-def _bundle(folder: str, name: str) -> Bundle:
-    with open(os.path.join(folder, name), "rb") as file:
-        text = file.read()
-    named = {"name": name.removesuffix(".json"), "digest": hashlib.sha256(text).hexdigest()[:12]}
-    return msgspec.convert({"pip": {}, "npm": {}, **msgspec.json.decode(text), **named}, Bundle)
-
-
-def _here() -> str:
-    """This platform in npm's words."""
-    machine = platform.machine().lower()
-    return f"{sys.platform} {CPUS.get(machine, machine)}"
 
 
 # --- Why a server cannot be started, and how to get it here (REG-5, REG-6) --------------------------------------------

@@ -23,7 +23,7 @@ from pilotfish.config.merge import overlaid
 from pilotfish.protocol.codec import member
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.install import bundles
-from pilotfish.servers.spec import DerivedWatch, LocalSchemas, Restricted, Risk, ServerSpec
+from pilotfish.servers.spec import LocalSchemas, Restricted, Risk, ServerSpec
 from pilotfish.servers.versions import is_between
 
 PLACEHOLDER = re.compile(r"\$\{([a-zA-Z]+(?::[^}]*)?)\}")
@@ -108,10 +108,16 @@ def _doubt(spec: ServerSpec, version: str | None) -> str | None:
 
 def filled(spec: ServerSpec, fill: Fill) -> ServerSpec:
     """The spec with every placeholder replaced; raises `Unfilled`."""
+    variables = dict[str, str]()
+    for name, text in spec.env.items():
+        found = PLACEHOLDER.fullmatch(text)
+        value = fill(found.group(1)) if found else text
+        if isinstance(value, str):
+            variables[name] = value
     return replace(
         spec,
         command=tuple(_filled_word(word, fill) for word in spec.command),
-        env=_filled_variables(spec.env, fill),
+        env=variables,
         initialization=cast("Mapping[str, Json]", _filled(dict(spec.initialization), fill)),
         settings=cast("Mapping[str, Json]", _filled(dict(spec.settings), fill)),
         watch=None if spec.watch is None else tuple(_filled_word(word, fill) for word in spec.watch),
@@ -138,12 +144,9 @@ def placeholders(spec: ServerSpec) -> frozenset[str]:
 
 def sidecar(spec: ServerSpec) -> tuple[str, ...] | None:
     """The command that runs beside the server: the configured one, or the one that its options ask for (WATCH-3)."""
-    if spec.watch is not None:
+    rule, options = spec.derived_watch, spec.initialization
+    if spec.watch is not None or rule is None:
         return spec.watch
-    return None if spec.derived_watch is None else _derived(spec.derived_watch, spec.initialization)
-
-
-def _derived(rule: DerivedWatch, options: Mapping[str, Json]) -> tuple[str, ...] | None:
     argument = member(options, *rule.argument)
     if member(options, *rule.when) is not True or not isinstance(argument, str) or not argument:
         return None
@@ -186,13 +189,3 @@ def _filled_word(text: str, fill: Fill) -> str:
     if not isinstance(value, str):
         raise Unfilled(text)
     return value
-
-
-def _filled_variables(variables: Mapping[str, str], fill: Fill) -> Mapping[str, str]:
-    filled = dict[str, str]()
-    for name, text in variables.items():
-        found = PLACEHOLDER.fullmatch(text)
-        value = fill(found.group(1)) if found else text
-        if isinstance(value, str):
-            filled[name] = value
-    return filled

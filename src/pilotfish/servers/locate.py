@@ -116,36 +116,22 @@ def locate(program: str, root: AbsPath, lookup: Lookup) -> ProgramLocation:
 
 def find_npm_file(name: str, root: AbsPath, lookup: Lookup, beside: AbsPath | None = None) -> AbsPath | None:
     """A file of an npm package (`typescript/lib`): the project's when it is trusted, ours, or one beside `beside`."""
-    for folder in _node_folders(root, lookup, beside):
-        path = AbsPath(os.path.join(folder, "node_modules", name))
-        if os.path.exists(path) and (lookup.trusted or not lies_in(path, lookup.territory)):
-            return path
-    return None
+    folders = [*_up(root, lookup.territory), *(above for tools in lookup.tools for above in ancestors(tools))]
+    folders += ancestors(os.path.dirname(real_path(beside))) if beside is not None else ()
+    paths = (AbsPath(os.path.join(folder, "node_modules", name)) for folder in folders)
+    allowed = (path for path in paths if os.path.exists(path))
+    return next((path for path in allowed if lookup.trusted or not lies_in(path, lookup.territory)), None)
 
 
 def _folders(root: AbsPath, lookup: Lookup) -> Iterator[tuple[AbsPath, Origin]]:
     """An untrusted project's own and other users' folders come last: only to say that the program is there."""
-    own = [(folder, Origin.PROJECT) for folder in _project_folders(root, lookup.territory)]
+    near = [os.path.join(folder, name) for folder in _up(root, lookup.territory) for name in PROGRAM_FOLDERS]
+    own = [(AbsPath(folder), Origin.PROJECT) for folder in near]
     others = [(folder, Origin.TOOLS) for folder in lookup.tools]
     others += [(folder, Origin.PATH) for folder in lookup.path]
     others += [(folder, Origin.TOOLS) for folder in lookup.beside]
     foreign = [(folder, Origin.PATH) for folder in lookup.foreign]
     yield from (*own, *others) if lookup.trusted else (*others, *own, *foreign)
-
-
-def _project_folders(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[AbsPath]:
-    """Nearest first from the root up to the workspace."""
-    for folder in _up(root, territory):
-        for name in PROGRAM_FOLDERS:
-            yield AbsPath(os.path.join(folder, name))
-
-
-def _node_folders(root: AbsPath, lookup: Lookup, beside: AbsPath | None) -> Iterator[str]:
-    yield from _up(root, lookup.territory)
-    for tools in lookup.tools:
-        yield from ancestors(tools)
-    if beside is not None:
-        yield from ancestors(os.path.dirname(real_path(beside)))
 
 
 def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:

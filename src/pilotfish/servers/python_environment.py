@@ -151,11 +151,12 @@ def _elsewhere(folder: AbsPath, project: Project, tree: ProjectTree) -> Iterator
         hashed = _encoded(hashlib.sha256(os.fsencode(pipfile)).digest()[:6])
         shelf = variables.get("WORKON_HOME") or os.path.join(data, "virtualenvs")
         yield os.path.join(shelf, f"{name}-{hashed}")
-    table = _pyproject(folder, tree)
-    if table is None:
+    text = tree.read(os.path.join(folder, "pyproject.toml"), MAX_BYTES)
+    if text is None:
         return
-    name = _project_name(table)
-    if name:
+    table = toml_table(text) or {}
+    names = (member(table, "project", "name"), member(table, "tool", "poetry", "name"))
+    if name := next((name for name in names if isinstance(name, str)), None):
         stem = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name.lower())[:42]
         hashed = _encoded(hashlib.sha256(os.fsencode(os.path.normcase(real))).digest())
         shelf = variables.get("POETRY_VIRTUALENVS_PATH") or os.path.join(
@@ -177,18 +178,6 @@ def _starting_with(shelf: str, stem: str, tree: ProjectTree) -> Iterator[str]:
 
 def _encoded(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).decode()[:8]
-
-
-def _pyproject(folder: AbsPath, tree: ProjectTree) -> Mapping[str, object] | None:
-    text = tree.read(os.path.join(folder, "pyproject.toml"), MAX_BYTES)
-    if text is None:
-        return None
-    return toml_table(text) or {}
-
-
-def _project_name(table: Mapping[str, object]) -> str | None:
-    names = (member(table, "project", "name"), member(table, "tool", "poetry", "name"))
-    return next((name for name in names if isinstance(name, str)), None)
 
 
 def _read(prefix: AbsPath, tree: ProjectTree) -> PythonEnvironment | None:

@@ -65,19 +65,14 @@ class Search:
         name, _, section = marker.partition("#")
         if section:
             return self._tree.exists(f"{folder}/{name}") and _has_section(self.text(f"{folder}/{name}") or "", section)
-        if not GLOB_CHARACTERS.isdisjoint(marker):
-            return self._has_match(folder, marker)
-        return self._tree.exists(f"{folder}/{marker}")
-
-    def _has_match(self, folder: str, marker: str) -> bool:
-        """A glob is for the names in one folder; before its last slash it is a plain path."""
+        if GLOB_CHARACTERS.isdisjoint(marker):
+            return self._tree.exists(f"{folder}/{marker}")
+        # A glob is for the names in one folder; before its last slash it is a plain path.
         head, _, glob = marker.rpartition("/")
-        return any(fits(glob, name) for name in self._listed(os.path.join(folder, head) if head else folder))
-
-    def _listed(self, folder: str) -> Sequence[str]:
-        if folder not in self._names:
-            self._names[folder] = self._tree.names(folder)
-        return self._names[folder]
+        place = os.path.join(folder, head) if head else folder
+        if place not in self._names:
+            self._names[place] = self._tree.names(place)
+        return any(fits(glob, name) for name in self._names[place])
 
     def _repository(self, folders: Sequence[str]) -> int:
         """The place of the nearest repository or linked worktree; the last folder without one.
@@ -117,13 +112,9 @@ def root_of(rule: RootRule, search: Search) -> str | None:
     found = search.distances(rule.strong) or marked
     if rule.strategy is RootStrategy.OUTERMOST:
         return search.folders[found[-1]]
-    return _grouped(rule, search, found[0])
-
-
-def _grouped(rule: RootRule, search: Search, place: int) -> str:
-    """The nearest folder, from `place` up, whose manifest claims the folder at `place`; else that folder itself."""
-    package = search.folders[place]
-    for folder in search.folders[place:]:
+    # The nearest folder up from there whose manifest claims it.
+    package = search.folders[found[0]]
+    for folder in search.folders[found[0] :]:
         for grouping in rule.grouping:
             name, _ = MANIFESTS[grouping]
             if not search.has(folder, (name,)):

@@ -90,7 +90,12 @@ class Witness:
         folder = os.path.dirname(path)
         if folder not in self._folders:
             self._folders.add(folder)
-            self._note_folder(folder)
+            if _is_file(folder):
+                # There is nothing below a file, and that it gives way to a folder is in the times of the folder above.
+                # So the many files of a project's folder are not looked at one by one.
+                self._note(os.path.dirname(folder))
+            if not _is_file(folder):
+                self._note(folder)
         if _is_link(path):
             # Whether a link leads somewhere is not in the times of the folder that it is in.
             self._note(path)
@@ -110,14 +115,6 @@ class Witness:
         if any(seen is not None and max(seen[2], seen[3]) > latest for seen in self._seen.values()):
             return None
         return Evidence(tuple(self._seen), tuple(self._seen.values()))
-
-    def _note_folder(self, folder: str) -> None:
-        if _is_file(folder):
-            # There is nothing below a file, and that it gives way to a folder is in the times of the folder above. So
-            # the many files of a project's folder are not looked at one by one.
-            self._note(os.path.dirname(folder))
-        if not _is_file(folder):
-            self._note(folder)
 
     def _note(self, path: str) -> None:
         if path not in self._seen:

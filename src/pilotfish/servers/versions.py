@@ -7,7 +7,6 @@ answer is kept as long as the program is the same. Nothing of any project is rea
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,10 @@ def installed_version(spec: ServerSpec, program: "ProgramFound") -> str:
     """The version of the program, empty when it cannot be told."""
     identity = program.identity
     known = (identity.device, identity.inode, identity.mtime_ns, identity.size)
-    return _version(program.path, known, _packages(spec), spec.version_args)
+    wheels = (re.split(r"[\[=]", package)[0] for package in spec.install.get("pip", ()))
+    modules = (package.rpartition("@")[0] for package in spec.install.get("npm", ()))
+    packages = frozenset(map(_normalised, wheels)), frozenset(modules), frozenset(spec.install.get("apt", ()))
+    return _version(program.path, known, packages, spec.version_args)
 
 
 @lru_cache(maxsize=256)
@@ -50,12 +52,6 @@ def _version(
     wheels, modules, debs = packages
     found = _of_npm(program, modules) or _of_wheel(program, wheels) or _of_deb(program, debs)
     return found or (_asked(program, version_args) if version_args else "")
-
-
-def _packages(spec: ServerSpec) -> tuple[frozenset[str], ...]:
-    wheels = (re.split(r"[\[=]", package)[0] for package in spec.install.get("pip", ()))
-    modules = (package.rpartition("@")[0] for package in spec.install.get("npm", ()))
-    return frozenset(map(_normalised, wheels)), frozenset(modules), frozenset(spec.install.get("apt", ()))
 
 
 def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
@@ -70,21 +66,14 @@ def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
 
 def _of_wheel(program: AbsPath, wheels: frozenset[str]) -> str:
     """From the names of the packages that are installed beside a program of a Python environment."""
-    prefix = os.path.dirname(os.path.dirname(real_path(program)))
-    found = {version for name, version in _distributions(prefix) if _normalised(name) in wheels}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _distributions(prefix: str) -> Iterator[tuple[str, str]]:
-    library = os.path.join(prefix, "lib")
+    library = os.path.join(os.path.dirname(os.path.dirname(real_path(program))), "lib")
     pythons = [name for name in DiskTree().names(library) if name.startswith("python")]
-    for python in pythons:
-        # Debian's own Python has what pip installs for the whole system in the second one.
-        folders = (os.path.join(library, python, name) for name in ("site-packages", "dist-packages"))
-        for name in (name for folder in folders for name in DiskTree().names(folder)):
-            if name.endswith(".dist-info"):
-                distribution, _, version = name.removesuffix(".dist-info").partition("-")
-                yield distribution, version
+    # Debian's own Python has what pip installs for the whole system in the second one.
+    folders = [os.path.join(library, name, kind) for name in pythons for kind in ("site-packages", "dist-packages")]
+    names = [name for folder in folders for name in DiskTree().names(folder) if name.endswith(".dist-info")]
+    parts = [name.removesuffix(".dist-info").partition("-") for name in names]
+    found = {version for distribution, _, version in parts if _normalised(distribution) in wheels}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _of_deb(program: AbsPath, debs: frozenset[str]) -> str:

@@ -21,7 +21,7 @@ from pilotfish.errors import Bug, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import PINS, Bundle, ToolsFolder, bundles
-from pilotfish.servers.locate import Lookup, Origin, ProgramFound, locate, tool_folders
+from pilotfish.servers.locate import Lookup, ProgramFound, locate, tool_folders
 from pilotfish.surfaces.install import install as verb
 from pilotfish.surfaces.install import install_bundle, remove_bundle
 
@@ -244,7 +244,7 @@ def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[s
     lookup = Lookup((AbsPath(str(tmp_path / "workspace")),), trusted=False, path=(), tools=tool_folders(tools.state))
     found = locate("toy-server", AbsPath(str(tmp_path / "workspace")), lookup)
     assert isinstance(found, ProgramFound)
-    assert found.origin is Origin.TOOLS
+    assert found.path == os.path.join(tools.bin, "toy-server")
     assert subprocess.run([found.path], capture_output=True, text=True, check=True).stdout == "toy speaks\n"
     python = os.path.join(tools.folder(bundle), "bin", "python")
     assert os.path.realpath(python) == os.path.realpath(sys.executable)

@@ -14,7 +14,6 @@ from pilotfish.servers.locate import (
     PLUGINS,
     Gated,
     Lookup,
-    Origin,
     ProgramFound,
     ProgramLocation,
     ProgramMissing,
@@ -55,23 +54,23 @@ def home(tmp_path: Path) -> Home:
     return Home(Path(os.path.realpath(tmp_path)))
 
 
-def where(located: ProgramLocation) -> tuple[str, Origin]:
+def where(located: ProgramLocation) -> str:
     assert isinstance(located, ProgramFound)
-    return located.path, located.origin
+    return located.path
 
 
 @pytest.mark.proves("REG-5")
 def test_the_project_comes_first_then_our_tools_then_path(home: Home) -> None:
     expected = [
-        (program(home.package / "node_modules/.bin/ls"), Origin.PROJECT),
-        (program(home.package / ".venv/bin/ls"), Origin.PROJECT),
-        (program(home.package / "venv/bin/ls"), Origin.PROJECT),
-        (program(home.workspace / "node_modules/.bin/ls"), Origin.PROJECT),
-        (program(home.tools / "ls"), Origin.TOOLS),
-        (program(home.system / "ls"), Origin.PATH),
+        program(home.package / "node_modules/.bin/ls"),
+        program(home.package / ".venv/bin/ls"),
+        program(home.package / "venv/bin/ls"),
+        program(home.workspace / "node_modules/.bin/ls"),
+        program(home.tools / "ls"),
+        program(home.system / "ls"),
     ]
-    for path, origin in expected:
-        assert where(home.locate()) == (str(path), origin)
+    for path in expected:
+        assert where(home.locate()) == str(path)
         path.unlink()
     assert isinstance(home.locate(), ProgramMissing)
 
@@ -81,9 +80,9 @@ def test_a_server_that_was_installed_together_with_us_is_found_last(home: Home) 
     ours = program(home.folder / "share/pilotfish/bin/pilotfish")
     (home.system / "pilotfish").symlink_to(ours)
     beside = program(ours.parent / "ls")
-    assert where(home.locate(trusted=False)) == (str(beside), Origin.TOOLS)
+    assert where(home.locate(trusted=False)) == str(beside)
     on_path = program(home.system / "ls")
-    assert where(home.locate(trusted=False)) == (str(on_path), Origin.PATH)
+    assert where(home.locate(trusted=False)) == str(on_path)
 
 
 @pytest.mark.proves("TRUST-6", "T9")
@@ -107,7 +106,7 @@ def test_an_untrusted_project_supplies_no_program(home: Home) -> None:
 def test_an_installed_program_is_taken_before_a_planted_one(home: Home) -> None:
     program(home.package / "node_modules/.bin/ls")
     installed = program(home.system / "ls")
-    assert where(home.locate(trusted=False)) == (str(installed), Origin.PATH)
+    assert where(home.locate(trusted=False)) == str(installed)
 
 
 @pytest.mark.proves("TRUST-6", "T9")

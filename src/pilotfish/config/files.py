@@ -23,8 +23,7 @@ from pilotfish.system import calls
 from pilotfish.system.ownership import is_foreign
 from pilotfish.system.real_path import real_path
 
-MAX_BYTES = 262_144
-"""A hand-written config file is a few KiB; this bounds what one load costs."""
+MAX_BYTES = 262_144  # A hand-written config file is a few KiB; this bounds what one load costs
 
 MAX_PROJECT_BYTES = 32_768
 """Of a project's own, which anybody may have written: the event loop waits for as long as it takes to read it."""

@@ -72,13 +72,10 @@ class GatedValue(Struct, frozen=True):
 class Split(Struct, frozen=True):
     """A project's file, split by what needs trust."""
 
-    open: dict[str, Json]
-    """What counts without trust."""
-    whole: dict[str, Json]
-    """What counts with trust: everything but `refused`."""
+    open: dict[str, Json]  # What counts without trust
+    whole: dict[str, Json]  # What counts with trust: everything but `refused`
     gated: tuple[GatedValue, ...]
-    refused: tuple[GatedValue, ...]
-    """What never counts."""
+    refused: tuple[GatedValue, ...]  # What never counts
 
     def entries(self) -> dict[str, Json]:
         """The servers' entries that run something, whole: this is what a person approves."""

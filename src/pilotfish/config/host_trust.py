@@ -32,8 +32,7 @@ from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import read_regular
 from pilotfish.system.source_files import REPOSITORIES
 
-MAX_BYTES = 33_554_432
-"""Of a host's file: that of Claude Code holds the history of every project."""
+MAX_BYTES = 33_554_432  # Of a host's file: that of Claude Code holds the history of every project
 
 MAX_WORKTREES = 1_000
 MAX_GITDIR_BYTES = 4_096
@@ -43,18 +42,15 @@ class Territory(Struct, frozen=True):
     """A workspace, and the repository that it belongs to."""
 
     folder: AbsPath
-    repository: AbsPath
-    """The nearest folder with a `.git`; without one, the workspace."""
-    is_linked: bool = False
-    """Whether it is a worktree of another repository, or pretends to be one."""
+    repository: AbsPath  # The nearest folder with a `.git`; without one, the workspace
+    is_linked: bool = False  # Whether it is a worktree of another repository, or pretends to be one
 
 
 class FolderRule(Struct, frozen=True):
     """What a host was told about a folder."""
 
     text: str
-    folder: str
-    """What it is about: the folder that the text names, or the one above that."""
+    folder: str  # What it is about: the folder that the text names, or the one above that
     trusted: bool
 
 
@@ -63,14 +59,12 @@ class TrustRecord(Struct, frozen=True):
 
     host: str
     title: str
-    file: str
-    """Below the home folder."""
+    file: str  # Below the home folder
     rules: Callable[[bytes, bytes | None], Iterable[FolderRule]]
     """What it says, read from the file and from its `settings`."""
     judge: Callable[[Sequence[FolderRule], Territory], bool | None]
     """Whether the host trusts a workspace; None where its file says nothing."""
-    settings: str = ""
-    """A file that says whether the record counts."""
+    settings: str = ""  # A file that says whether the record counts
     wired: tuple[str, ...] = ()
     """Which files `setup` changes, below the home folder or that of the project; none where only refusals count."""
 

@@ -17,14 +17,9 @@ from msgspec import Struct
 
 from pilotfish.protocol.wire import Json
 
-JsonPath = tuple[str | int, ...]
-"""Where a value is in a JSON document: keys and 0-based indices from the top."""
-
-MAX_DEPTH = 64
-"""No settings tree of a language server comes near this; the interpreter's own recursion limit is 1000."""
-
-MAX_DIGITS = 18
-"""A 64-bit integer holds any number of 18 digits; `int` itself turns quadratic on long ones."""
+JsonPath = tuple[str | int, ...]  # Where a value is in a JSON document: keys and 0-based indices from the top
+MAX_DEPTH = 64  # No settings tree of a language server comes near this; the interpreter's own recursion limit is 1000
+MAX_DIGITS = 18  # A 64-bit integer holds any number of 18 digits; `int` itself turns quadratic on long ones
 
 TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<open>[\[{])|(?P<close>[\]}])
@@ -53,12 +48,10 @@ class BadJson(ValueError):
 class Node(Struct):
     """A member or an item, and where it is written."""
 
-    start: int
-    """Of its key, if it has one."""
+    start: int  # Of its key, if it has one
     value: int
     end: int = 0
-    comma: int | None = None
-    """The one that follows it."""
+    comma: int | None = None  # The one that follows it
     is_object: bool = False
     is_array: bool = False
     children: "dict[str | int, Node]" = {}

@@ -56,8 +56,7 @@ class ServerConfig(ServerEntry, frozen=True, kw_only=True):
 
     id: str
     restart: RestartPolicy = "backoff"
-    timing: TimingSettings
-    """Its own limits where it has some."""
+    timing: TimingSettings  # Its own limits where it has some
     withheld: tuple[str, ...] = ()
     """What a project's file sets and is ignored for want of trust, as paths below the entry."""
 
@@ -72,10 +71,8 @@ class ServerConfig(ServerEntry, frozen=True, kw_only=True):
 class Config:
     """Everything that holds for one workspace under one host: complete, every default filled in."""
 
-    root: AbsPath
-    """The workspace, symlinks resolved."""
-    enabled: bool
-    """False after `"lsp": false`: no server, no feedback, no tools."""
+    root: AbsPath  # The workspace, symlinks resolved
+    enabled: bool  # False after `"lsp": false`: no server, no feedback, no tools
     servers: Mapping[str, ServerConfig]
     timing: TimingSettings
     feedback: FeedbackSettings
@@ -131,19 +128,13 @@ class Loaded:
     config: Config
     merged: Merged
     problems: tuple[Problem, ...]
-    blocked: tuple[Problem, ...]
-    """Of these, what a project's file says and may not, each at its field."""
-    sheets: tuple[Sheet, ...]
-    """The files that count."""
-    watched: tuple[AbsPath, ...]
-    """Every file that would change the result, whether it exists or not."""
+    blocked: tuple[Problem, ...]  # Of these, what a project's file says and may not, each at its field
+    sheets: tuple[Sheet, ...]  # The files that count
+    watched: tuple[AbsPath, ...]  # Every file that would change the result, whether it exists or not
     project: Split = field(repr=False)
-    project_file: str
-    """Relative to the workspace; empty when the project has no config file."""
-    user_rules: SecuritySettings | None
-    """What decided trust; None when the user's file has errors that leave it open."""
-    good: Mapping[AbsPath, Sheet] = field(repr=False)
-    """The last version of each file that had no errors."""
+    project_file: str  # Relative to the workspace; empty when the project has no config file
+    user_rules: SecuritySettings | None  # What decided trust; None when the user's file has errors that leave it open
+    good: Mapping[AbsPath, Sheet] = field(repr=False)  # The last version of each file that had no errors
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -22,8 +22,7 @@ from pilotfish.config.schema import PRESETS
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
-KeyPath = tuple[str, ...]
-"""The path of a value through objects only: arrays are values."""
+KeyPath = tuple[str, ...]  # The path of a value through objects only: arrays are values
 
 
 class ConfigSource(StrEnum):

@@ -21,22 +21,16 @@ from pilotfish.system.regular_files import read_regular
 MAX_NAMES = 5_000
 """Names that are looked for in one entry. People's have some ten; an entry with more is not approved at all."""
 
-MAX_HEAD = 65_536
-"""Bytes read of a file that names another: a first line with an interpreter, a `package.json`."""
-
-MAX_STEPS = 4
-"""From a file to one that it names, to one that that one names …"""
-
-MAX_VERSIONS = 4
-"""Of Python in one environment; there is one."""
+MAX_HEAD = 65_536  # Bytes read of a file that names another: a first line with an interpreter, a `package.json`
+MAX_STEPS = 4  # From a file to one that it names, to one that that one names …
+MAX_VERSIONS = 4  # Of Python in one environment; there is one
 
 COMMAND_FIELDS = ("command", "watch")
 
 MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 PARTS = re.compile(r"""[\s"'`=:;,|&<>(){}\[\]$@!]+""")
 
-SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".json")
-"""What interpreters add to a name that has none."""
+SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".json")  # What interpreters add to a name that has none
 
 ENTRY_FILES = ("package.json", "index.js", "index.mjs", "index.cjs", "index.ts", "__main__.py", "__init__.py")
 """What is run of a folder."""

@@ -18,10 +18,8 @@ class Places(Struct, frozen=True):
     """Folders of one user."""
 
     home: AbsPath
-    config: AbsPath
-    """`XDG_CONFIG_HOME`: every program has its own folder below."""
-    state: AbsPath
-    """Our own state; `PILOTFISH_HOME` moves all of it."""
+    config: AbsPath  # `XDG_CONFIG_HOME`: every program has its own folder below
+    state: AbsPath  # Our own state; `PILOTFISH_HOME` moves all of it
 
     @property
     def global_file(self) -> AbsPath:
@@ -73,16 +71,12 @@ class ConfigDialect(Struct, frozen=True):
 
     host: str
     project_files: tuple[str, ...]
-    global_files: tuple[str, ...] = ()
-    """`~` is the home folder, `$CONFIG` the folder that `XDG_CONFIG_HOME` names."""
-    section: str | None = None
-    """The key of the section about language servers; None when the whole file is about them."""
+    global_files: tuple[str, ...] = ()  # `~` is the home folder, `$CONFIG` the folder that `XDG_CONFIG_HOME` names
+    section: str | None = None  # The key of the section about language servers; None when the whole file is about them
     servers: tuple[str, ...] = ("servers",)
     """The keys of the section that hold servers; empty when the section itself holds them."""
-    switch: str | None = None
-    """The key of the section that turns everything off when it is false."""
-    false_is_off: bool = True
-    """Whether `false` turns Pilotfish off, and not only the host's own servers."""
+    switch: str | None = None  # The key of the section that turns everything off when it is false
+    false_is_off: bool = True  # Whether `false` turns Pilotfish off, and not only the host's own servers
 
 
 CONFIG_DIALECTS = (

@@ -24,8 +24,7 @@ from pilotfish.config.schema import ConfigFile
 from pilotfish.errors import Bug
 from pilotfish.protocol.wire import Json
 
-SHOWN = 200
-"""Enough to recognise a value in a message; the file has the rest."""
+SHOWN = 200  # Enough to recognise a value in a message; the file has the rest
 
 PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*\Z")
 
@@ -45,11 +44,9 @@ class Problem(Struct, frozen=True):
     file: str
     path: JsonPath
     message: str
-    value: str | None = None
-    """The offending value as `shown`."""
+    value: str | None = None  # The offending value as `shown`
     accepted: str | None = None
-    nearest: str | None = None
-    """The known key that is closest to an unknown one."""
+    nearest: str | None = None  # The known key that is closest to an unknown one
     place: LineColumn | None = None
 
     def __str__(self) -> str:

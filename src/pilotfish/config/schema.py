@@ -24,11 +24,8 @@ USER_ONLY = ("security", "pool")
 
 # --- Single values ------------------------------------------------------------------------------------------------
 
-MAX_MILLISECONDS = 86_400_000
-"""A day: a longer limit is a typing error, and a far longer one overflows timers."""
-
-MAX_COUNT = 1_000_000
-"""A bound for counts, so that sums of them stay small numbers."""
+MAX_MILLISECONDS = 86_400_000  # A day: a longer limit is a typing error, and a far longer one overflows timers
+MAX_COUNT = 1_000_000  # A bound for counts, so that sums of them stay small numbers
 
 ABSOLUTE = r"(/|~/|~\Z)" if os.name != "nt" else r"(/|~/|~\Z|[A-Za-z]:[/\\])"
 
@@ -98,8 +95,7 @@ class ProjectConfigPolicy(StrEnum):
     NEVER = "never"
 
 
-RestartPolicy = Literal["backoff", "never"]
-"""What follows a crash."""
+RestartPolicy = Literal["backoff", "never"]  # What follows a crash
 
 
 # --- Sections -----------------------------------------------------------------------------------------------------

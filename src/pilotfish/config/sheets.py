@@ -21,8 +21,7 @@ from pilotfish.config.schema import USER_ONLY
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
-Names = Callable[[str], str]
-"""Our id for what another tool calls a server."""
+Names = Callable[[str], str]  # Our id for what another tool calls a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +31,9 @@ class Sheet:
     file: AbsPath
     value: dict[str, Json]
     problems: tuple[Problem, ...] = ()
-    sound: bool = True
-    """False: the file has errors, and `value` lacks the parts that have them."""
-    believable: bool = True
-    """False: its security section has errors, or another user may have written it."""
-    foreign: bool = False
-    """Another host's file."""
+    sound: bool = True  # False: the file has errors, and `value` lacks the parts that have them
+    believable: bool = True  # False: its security section has errors, or another user may have written it
+    foreign: bool = False  # Another host's file
     document: Document | None = field(default=None, repr=False)
     """The places of its values; None when the file has other content by now."""
 
@@ -181,8 +177,7 @@ PER_SERVER: Mapping[str, tuple[str, ...]] = {
 COMPOSED = frozenset({"args", "enabled", "id", "include"})
 """Keys of a server that have a meaning only together with others; `_server` reads them."""
 
-SILENT = frozenset({"$schema", "version", "name"})
-"""Keys that say nothing about servers."""
+SILENT = frozenset({"$schema", "version", "name"})  # Keys that say nothing about servers
 
 UNDERSTOOD = COMPOSED.union(SILENT, PER_SERVER)
 

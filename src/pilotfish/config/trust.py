@@ -50,8 +50,7 @@ def trust_advice(root: str | None) -> str:
 # The file's name is the hash of the path; the path stands inside and is checked. The folder must be ours and closed to
 # everybody else (0700), the file too (0600); a record that is not does not count. Records appear and disappear whole.
 
-VERSION = 2
-"""1 did not know when the folder was created, and hashed fewer files: such a record does not count any more."""
+VERSION = 2  # 1 did not know when the folder was created, and hashed fewer files: such a record does not count any more
 
 
 class Pin(Struct, frozen=True):
@@ -60,15 +59,11 @@ class Pin(Struct, frozen=True):
     path: str
     device: int
     inode: int
-    incarnation: str
-    """What tells the folder from a later one with its name and inode."""
+    incarnation: str  # What tells the folder from a later one with its name and inode
     digest: str
-    file: str
-    """The project's config file, relative to the workspace; empty when it has none."""
-    entries: Mapping[str, Any]
-    """The servers' entries that run something, as approved."""
-    programs: Mapping[str, str]
-    """The files of the workspace that the entries name, with their hashes."""
+    file: str  # The project's config file, relative to the workspace; empty when it has none
+    entries: Mapping[str, Any]  # The servers' entries that run something, as approved
+    programs: Mapping[str, str]  # The files of the workspace that the entries name, with their hashes
     version: int = VERSION
 
 
@@ -210,15 +205,13 @@ def approved_files(trust: Trust) -> tuple[str, ...]:
             return ()
 
 
-TrustGrant = Trusted | Untrusted | Pin
-"""A verdict, or the record of what the user approved of this folder at that time."""
+TrustGrant = Trusted | Untrusted | Pin  # A verdict, or the record of what the user approved of this folder at that time
 
 
 class TrustOffer(Struct, frozen=True):
     """What a project asks to run."""
 
-    file: str
-    """Its config file, relative to the workspace; empty when nothing in there needs trust."""
+    file: str  # Its config file, relative to the workspace; empty when nothing in there needs trust
     entries: Mapping[str, Json] = field(default_factory=dict[str, Json])
     programs: Mapping[str, str] = field(default_factory=dict[str, str])
 

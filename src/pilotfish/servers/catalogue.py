@@ -35,8 +35,7 @@ OVERRIDABLE = (
 )  # fmt: skip
 """Keys that a configuration file may set too. In the catalogue these are the lowest layer of the merge."""
 
-ONLY_CONFIGURED = ("restart", "timeouts")
-"""Those of them that a server gets only through the configuration."""
+ONLY_CONFIGURED = ("restart", "timeouts")  # Those of them that a server gets only through the configuration
 
 SPREAD: Final[Mapping[str, type[CatalogueTable]]] = {"files": FileRule, "root": RootRule, "rank": Rank}
 """Parts of a spec whose keys stand in the top table of a file."""
@@ -56,10 +55,8 @@ class Language(CatalogueTable, frozen=True):
     extensions: Words = ()
     names: Words = ()
     shebangs: Words = ()
-    code: bool = True
-    """False for prose and data: a missing server for these is not reported."""
-    auxiliary: bool = False
-    """Styles, markup, scripts and build files, which projects have beside their main language."""
+    code: bool = True  # False for prose and data: a missing server for these is not reported
+    auxiliary: bool = False  # Styles, markup, scripts and build files, which projects have beside their main language
 
 
 @cache
@@ -272,27 +269,20 @@ class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
     version: str
     date: str
-    machine: str
-    """System and processor."""
-    freshness: str
-    """How an answer about the newest text is told from an older one."""
-    reach: str
-    """How far its answers reach: one file, open files, or the project."""
+    machine: str  # System and processor
+    freshness: str  # How an answer about the newest text is told from an older one
+    reach: str  # How far its answers reach: one file, open files, or the project
     others: tuple[str, ...] = ()
     """What was told of other files: after an edit, an edit through a file that stays clean, a deletion, a move."""
-    start_ms: int
-    """From nothing to the first verdict on a small project."""
+    start_ms: int  # From nothing to the first verdict on a small project
     memory_mib: int | None = None
-    seconds: float = 0.0
-    """What the proof took, with the installation where that was needed."""
+    seconds: float = 0.0  # What the proof took, with the installation where that was needed
     questions: Mapping[str, str] = field(default_factory=dict[str, str])
     """The kinds of questions that it offers: `right` where the answer was judged, `answered` where one came."""
     exceptions: Mapping[str, str] = field(name="except", default_factory=dict[str, str])
     """Kinds that it offers and does not answer rightly, and why."""
-    not_checked: str | None = None
-    """What it never checks: its verdicts are partial, and say so."""
-    untrusted: str = ""
-    """What it does in a trap repository that is not trusted, where nothing of the project ran."""
+    not_checked: str | None = None  # What it never checks: its verdicts are partial, and say so
+    untrusted: str = ""  # What it does in a trap repository that is not trusted, where nothing of the project ran
 
 
 @cache

@@ -65,8 +65,7 @@ class Computer(Struct, frozen=True):
 
     places: Places
     territory: tuple[AbsPath, ...]
-    path: tuple[AbsPath, ...]
-    """Folders of programs."""
+    path: tuple[AbsPath, ...]  # Folders of programs
 
     @property
     def home(self) -> AbsPath:

@@ -63,8 +63,7 @@ FAMILY_MEMBERS = frozenset({
 NEVER = ("XDG_RUNTIME_DIR", "XDG_SESSION_")
 """Exceptions from the families: they lead to the sockets of the user's session."""
 
-MAX_ENTRIES = 500
-"""Of `PATH`; people's have some twenty, and each is looked at."""
+MAX_ENTRIES = 500  # Of `PATH`; people's have some twenty, and each is looked at
 
 PASSING = frozenset({"LOGNAME", "MISE_SHELL", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "USER", "USERNAME"})
 """What differs from terminal to terminal and changes nothing that a server does."""
@@ -196,11 +195,8 @@ GO_FLAGS = frozenset({"buildvcs", "mod", "p", "race", "tags", "trimpath", "v", "
 CONSENTS = frozenset({"MISE_TRUSTED_CONFIG_PATHS", "MISE_YES"})
 """What answers questions of other tools about trust: yes for any project is no answer for this one."""
 
-MAX_VALUE = 32_768
-"""Characters of a value that are looked through; a longer one leads who knows where."""
-
-MOVING = ("/proc/", "/dev/fd/")
-"""Places that mean something else in another process."""
+MAX_VALUE = 32_768  # Characters of a value that are looked through; a longer one leads who knows where
+MOVING = ("/proc/", "/dev/fd/")  # Places that mean something else in another process
 
 _DRIVE = r"(?:[A-Za-z]:)?" if sys.platform == "win32" else ""
 _ROOTED = re.compile(_DRIVE + r"""[~/\\][^:;,\s"'=]*""" if _DRIVE else r"""[~/][^:;,\s"'=]*""")

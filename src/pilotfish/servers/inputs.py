@@ -25,38 +25,29 @@ from pilotfish.servers.manifests import MAX_COMMENTED_CHARACTERS, json_value, to
 from pilotfish.servers.spec import Environment, Inputs, ServerSpec
 from pilotfish.servers.tree import DOUBT_NANOSECONDS, DiskTree, Sight, sight
 
-MAX_BYTES = 1024 * 1024
-"""Of a configuration file; lock files of package managers are compared by `stat` alone."""
-
-MAX_FILES = 64
-"""Folders with files that sources name, and folders outside."""
+MAX_BYTES = 1024 * 1024  # Of a configuration file; lock files of package managers are compared by `stat` alone
+MAX_FILES = 64  # Folders with files that sources name, and folders outside
 
 MAX_FOLLOWING = 256
 """Configuration files in which the names of others are looked for: everybody waits for that, 40 to 60 ms."""
 
-MAX_NAMED = 1_000
-"""Files that configuration files name, and names in one source: each is looked at before every answer."""
+MAX_NAMED = 1_000  # Files that configuration files name, and names in one source: each is looked at before every answer
 
 MAX_FOLLOWED = 96 * 1024
 """Characters of the files in which names of others are looked for: everybody waits while they are read."""
 
-MAX_LINE = 64 * 1024
-"""Of a source, with the names of files."""
+MAX_LINE = 64 * 1024  # Of a source, with the names of files
 
 MAX_SEARCHED = 512 * 1024
 """Characters of a source that are searched by a pattern: everybody waits for that, 80 ms for 1 MB of blank lines."""
 
-MAX_COMPARED = 20_000
-"""Names of a folder times those that sources have for them."""
-
-DATA = (".json", ".jsonc", ".toml", ".yaml", ".yml")
-"""What configuration is written in, whatever else is."""
+MAX_COMPARED = 20_000  # Names of a folder times those that sources have for them
+DATA = (".json", ".jsonc", ".toml", ".yaml", ".yml")  # What configuration is written in, whatever else is
 
 LOCKS = (".package-lock.json", ".modules.yaml", ".yarn-integrity", ".yarn-state.yml")
 """What npm, pnpm and yarn write into `node_modules` at the end of every installation."""
 
-FOLDER = "a folder"
-"""What there is to say of one."""
+FOLDER = "a folder"  # What there is to say of one
 
 Digest = Callable[[], str | None]
 
@@ -68,8 +59,7 @@ class _Seen(Struct):
     certain: bool
     digest: str | None
     say: Digest
-    now: str | None
-    """What it said at the last look."""
+    now: str | None  # What it said at the last look
 
 
 class InputEvidence:

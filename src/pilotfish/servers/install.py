@@ -47,17 +47,13 @@ class Bundle(Struct, frozen=True):
     name: str
     programs: Mapping[str, str] = field(name="servers")
     """The program that each server starts with, by the server's id; a program that servers run, by its own name."""
-    asked: tuple[str, ...]
-    """The packages that the catalogue names; the others are what those need."""
+    asked: tuple[str, ...]  # The packages that the catalogue names; the others are what those need
     wheels: Mapping[str, tuple[str, ...]] = field(name="pip")
     """From PyPI: `name==version`, and the sha256 of every wheel that will do."""
-    lock: Mapping[str, object] = field(name="npm")
-    """From npm: its lock file."""
+    lock: Mapping[str, object] = field(name="npm")  # From npm: its lock file
     digest: str
-    platforms: tuple[str, ...] = ()
-    """Where it can be installed, in npm's words (`linux arm64`); empty: everywhere."""
-    links: Mapping[str, str] = {}
-    """Links inside of its folder: where each is, and a pattern for what it leads to."""
+    platforms: tuple[str, ...] = ()  # Where it can be installed, in npm's words (`linux arm64`); empty: everywhere
+    links: Mapping[str, str] = {}  # Links inside of its folder: where each is, and a pattern for what it leads to
 
     @property
     def source(self) -> Source:
@@ -185,8 +181,7 @@ PROGRAMS: Mapping[str, str] = {manager: command.split()[0] for manager, command 
 LATER: Mapping[str, tuple[str, ...]] = {"linux": ("brew",)}
 """Managers that are there, and are seldom what people use, by `sys.platform`."""
 
-FIRST: Mapping[str, tuple[str, ...]] = {"darwin": ("brew",)}
-"""What people there use for everything."""
+FIRST: Mapping[str, tuple[str, ...]] = {"darwin": ("brew",)}  # What people there use for everything
 
 ONLY_ON: Mapping[str, tuple[str, ...]] = {"apt": ("linux",), "brew": ("darwin", "linux")}
 """Managers that are not everywhere."""
@@ -271,8 +266,7 @@ class _Origin(Struct, frozen=True):
     """What pip notes of a package that comes from no index."""
 
     url: str = ""
-    dir_info: Mapping[str, bool] = {}
-    """Of a folder."""
+    dir_info: Mapping[str, bool] = {}  # Of a folder
 
 
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:

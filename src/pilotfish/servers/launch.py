@@ -28,8 +28,7 @@ from pilotfish.servers.versions import is_between
 
 PLACEHOLDER = re.compile(r"\$\{([a-zA-Z]+(?::[^}]*)?)\}")
 
-Fill = Callable[[str], Json]
-"""What stands for a placeholder; None when there is nothing."""
+Fill = Callable[[str], Json]  # What stands for a placeholder; None when there is nothing
 
 
 class Allowed(Struct, frozen=True):
@@ -43,8 +42,7 @@ class Withheld(Struct, frozen=True):
     """The server may not start here."""
 
     reason: str
-    untested: bool = False
-    """Only this version of it: another one might start."""
+    untested: bool = False  # Only this version of it: another one might start
 
 
 def may_other_start(spec: ServerSpec, allowed: Allowed | Withheld) -> bool:

@@ -9,7 +9,6 @@ to find out.
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -32,39 +31,23 @@ PLUGINS = AbsPath(os.path.join(os.path.dirname(__file__), "plugins"))
 """Plugins of ours for servers, in one folder for each kind of server."""
 
 
-class Origin(StrEnum):
-    """Who supplied a program."""
-
-    PROJECT = "project"
-    TOOLS = "tools"
-    PATH = "path"
-    COMMAND = "command"
-    """The configuration names it by its full path."""
-
-
 class Lookup(Struct, frozen=True):
     """Where to look. All folders are real paths."""
 
-    territory: tuple[AbsPath, ...]
-    """What belongs to the project: the workspace, and its git worktree."""
+    territory: tuple[AbsPath, ...]  # What belongs to the project: the workspace, and its git worktree
     trusted: bool
-    path: tuple[AbsPath, ...]
-    """What `environment.search_path` leaves of `PATH`."""
-    tools: tuple[AbsPath, ...] = ()
-    """Folders of programs that we installed ourselves."""
-    beside: tuple[AbsPath, ...] = ()
-    """What `environment.beside_us` finds."""
+    path: tuple[AbsPath, ...]  # What `environment.search_path` leaves of `PATH`
+    tools: tuple[AbsPath, ...] = ()  # Folders of programs that we installed ourselves
+    beside: tuple[AbsPath, ...] = ()  # What `environment.beside_us` finds
     foreign: tuple[AbsPath, ...] = ()
     """Folders of `PATH` that another user can write to: what is there is not run for an untrusted workspace (T48)."""
-    suffixes: tuple[str, ...] = ()
-    """What `windows.program_suffixes` says."""
+    suffixes: tuple[str, ...] = ()  # What `windows.program_suffixes` says
 
 
 class ProgramFound(Struct, frozen=True):
     """The program. `identity` changes when it is replaced on disk, and so must whatever shares a running one (F20)."""
 
     path: AbsPath
-    origin: Origin
     identity: "Identity"
 
 
@@ -94,17 +77,17 @@ def tool_folders(state: AbsPath) -> tuple[AbsPath, ...]:
 def locate(program: str, root: AbsPath, lookup: Lookup) -> ProgramLocation:
     """Find the program that a command starts with, for a server that is to run in `root`."""
     if os.path.dirname(program):
-        return _judged(AbsPath(os.path.normpath(os.path.join(root, program))), Origin.COMMAND, lookup)
+        return _judged(AbsPath(os.path.normpath(os.path.join(root, program))), lookup)
     gated: Gated | None = None
     unusable: AbsPath | None = None
     looked_in: list[AbsPath] = []
-    for folder, origin in _folders(root, lookup):
+    for folder in _folders(root, lookup):
         looked_in.append(folder)
         for name in program_names(program, lookup.suffixes):
             path = os.path.join(folder, name)
-            if origin is Origin.TOOLS and lookup.suffixes:
+            if lookup.suffixes and folder in (*lookup.tools, *lookup.beside):
                 path = linked_program(path, lookup.suffixes) or path  # its packages are beside where it leads
-            match _judged(AbsPath(path), origin, lookup):
+            match _judged(AbsPath(path), lookup):
                 case ProgramFound() as found:
                     return found
                 case Gated() as withheld:
@@ -123,15 +106,11 @@ def find_npm_file(name: str, root: AbsPath, lookup: Lookup, beside: AbsPath | No
     return next((path for path in allowed if lookup.trusted or not lies_in(path, lookup.territory)), None)
 
 
-def _folders(root: AbsPath, lookup: Lookup) -> Iterator[tuple[AbsPath, Origin]]:
+def _folders(root: AbsPath, lookup: Lookup) -> Iterator[AbsPath]:
     """An untrusted project's own and other users' folders come last: only to say that the program is there."""
-    near = [os.path.join(folder, name) for folder in _up(root, lookup.territory) for name in PROGRAM_FOLDERS]
-    own = [(AbsPath(folder), Origin.PROJECT) for folder in near]
-    others = [(folder, Origin.TOOLS) for folder in lookup.tools]
-    others += [(folder, Origin.PATH) for folder in lookup.path]
-    others += [(folder, Origin.TOOLS) for folder in lookup.beside]
-    foreign = [(folder, Origin.PATH) for folder in lookup.foreign]
-    yield from (*own, *others) if lookup.trusted else (*others, *own, *foreign)
+    own = [AbsPath(os.path.join(near, name)) for near in _up(root, lookup.territory) for name in PROGRAM_FOLDERS]
+    others = (*lookup.tools, *lookup.path, *lookup.beside)
+    yield from (*own, *others) if lookup.trusted else (*others, *own, *lookup.foreign)
 
 
 def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:
@@ -140,7 +119,7 @@ def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:
     yield from next((found for top in tops if (found := ancestors(root, top))), (root,))
 
 
-def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> ProgramLocation:
+def _judged(path: AbsPath, lookup: Lookup) -> ProgramLocation:
     missing = ProgramMissing(os.path.basename(path), (AbsPath(os.path.dirname(path)),))
     # Most answers are no, and this one is the cheapest.
     if not os.access(path, os.F_OK):
@@ -157,7 +136,7 @@ def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> ProgramLocation:
         return Gated(path, "other users can change the program, and the workspace is not trusted")
     from pilotfish.system.ports import Identity  # Only what is found needs it, and `servers` finds little.
 
-    return ProgramFound(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))
+    return ProgramFound(path, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))
 
 
 def own_plugins(kind: str, lookup: Lookup) -> str:
@@ -199,8 +178,7 @@ def linked_program(path: str, suffixes: Sequence[str]) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(path), program.replace("\\", "/"))) if program else ""
 
 
-MOST = 4096
-"""Characters of a script: more than any path."""
+MOST = 4096  # Characters of a script: more than any path
 
 
 def program_in(folder: str, name: str, suffixes: Sequence[str]) -> str | None:

@@ -23,14 +23,9 @@ MAX_JSON_CHARACTERS = 256 * 1024
 MAX_COMMENTED_CHARACTERS = 32 * 1024
 """Of JSON with comments, which takes fifty times as long; `tsc --init` writes 12 KB."""
 
-MAX_DEPTH = 64
-"""Lists and tables in each other; people write five."""
-
-MAX_KEY_PARTS = 16
-"""Of a key such as `tool.ruff.lint`."""
-
-REMEMBERED = 32
-"""Texts whose value is kept. The text is the key, so a value is never stale."""
+MAX_DEPTH = 64  # Lists and tables in each other; people write five
+MAX_KEY_PARTS = 16  # Of a key such as `tool.ruff.lint`
+REMEMBERED = 32  # Texts whose value is kept. The text is the key, so a value is never stale.
 
 _APART = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?|\'\'\'(?:[^\']|\'(?!\'\'))*+(?:\'\'\')?'

@@ -30,11 +30,8 @@ from pilotfish.servers.manifests import toml_table
 from pilotfish.servers.tree import ProjectTree
 from pilotfish.system.real_path import real_path
 
-FOLDERS = (".venv", "venv", "env", ".env")
-"""What environments in a project's folder are called, the most usual first."""
-
-MAX_BYTES = 256 * 1024
-"""Of one file that is read here: configuration files, `.pth` files, finders of editable installs."""
+FOLDERS = (".venv", "venv", "env", ".env")  # What environments in a project's folder are called, the most usual first
+MAX_BYTES = 256 * 1024  # Of one file that is read here: configuration files, `.pth` files, finders of editable installs
 
 MAX_PTH_LINES = 500
 """Of all of them; an editable install writes one or two. Each may add a folder, which is looked at before every answer,
@@ -47,8 +44,7 @@ each, which take 0.2 ms for 1 KB: everybody waits."""
 MAX_TABLES = 64
 """That are kept: files that have just changed are looked at for every answer, several times, and say the same."""
 
-MAX_PTH_FILES = 500
-"""Of one environment: one for each editable install, and a few of tools."""
+MAX_PTH_FILES = 500  # Of one environment: one for each editable install, and a few of tools
 
 _FINDER = re.compile(r"import (__editable___\w+_finder)")
 _MAPPING = re.compile(r"^MAPPING(?:: [^=\n]+)? = (\{.*\})$", re.MULTILINE)
@@ -59,10 +55,8 @@ class PythonEnvironment(Struct, frozen=True):
 
     prefix: AbsPath
     version: tuple[int, int, int] | None
-    library: tuple[AbsPath, ...]
-    """The standard library's folders, which lie outside of the environment."""
-    packages: tuple[AbsPath, ...]
-    """`site-packages`, and the folders that its `.pth` files and editable installs add."""
+    library: tuple[AbsPath, ...]  # The standard library's folders, which lie outside of the environment
+    packages: tuple[AbsPath, ...]  # `site-packages`, and the folders that its `.pth` files and editable installs add
 
 
 class Project(Struct, frozen=True):

@@ -23,8 +23,7 @@ from pilotfish.servers.roots import Search, fits, is_marked, root_of
 from pilotfish.servers.spec import Role, ServerSpec
 from pilotfish.servers.tree import ProjectTree
 
-MAX_FIRST_LINE = 256
-"""What the kernel itself reads of a shebang line."""
+MAX_FIRST_LINE = 256  # What the kernel itself reads of a shebang line
 
 SHEBANG = re.compile(r"#!\s*(?:\S*/)?(\S+)(.*)")
 
@@ -42,10 +41,8 @@ class Candidate(Struct, frozen=True):
     spec: ServerSpec
     root: AbsPath
     language_id: str
-    favoured: bool = False
-    """The project says itself that it uses this one."""
-    beside: bool = False
-    """It serves the file only beside another one, see `spec.Relay`."""
+    favoured: bool = False  # The project says itself that it uses this one
+    beside: bool = False  # It serves the file only beside another one, see `spec.Relay`
 
 
 class ServerChoice(Struct, frozen=True):
@@ -53,8 +50,7 @@ class ServerChoice(Struct, frozen=True):
 
     servers: tuple[Candidate, ...]
     expected: Candidate | None = None
-    withheld: tuple[Candidate, ...] = ()
-    """Companions that would run beside them, were the workspace trusted."""
+    withheld: tuple[Candidate, ...] = ()  # Companions that would run beside them, were the workspace trusted
 
     @property
     def missing(self) -> Candidate | None:
@@ -261,8 +257,7 @@ def _registrations(names: tuple[str, ...]) -> tuple[WatchRegistration, ...]:
 # In words, what `choose` decided, in the order of its rules: what the configuration names, what the project has a file
 # for, the catalogue's order.
 
-MAX_MARKERS = 4
-"""Names of files that are told; a few servers know a dozen."""
+MAX_MARKERS = 4  # Names of files that are told; a few servers know a dozen
 
 
 class Explained(Struct, frozen=True):

@@ -19,8 +19,7 @@ from pilotfish.servers.manifests import REMEMBERED, json_value, toml_table
 from pilotfish.servers.spec import Grouping, NpmRequirement, RootRule, RootStrategy
 from pilotfish.servers.tree import ProjectTree
 
-NPM_SECTIONS = ("devDependencies", "dependencies", "peerDependencies")
-"""Of a manifest: what a project asks for."""
+NPM_SECTIONS = ("devDependencies", "dependencies", "peerDependencies")  # Of a manifest: what a project asks for
 
 GLOB_CHARACTERS = frozenset("*?[{")
 
@@ -158,12 +157,10 @@ def _major(version: object) -> int | None:
 # --- Manifests that join packages into one root ----------------------------------------------------------------------
 
 
-MAX_MANIFEST = 262_144
-"""Bytes read of a manifest; the largest `package.json` of a public monorepo is a third of this."""
+MAX_MANIFEST = 262_144  # Bytes read of a manifest; the largest `package.json` of a public monorepo is a third of this
 
 
-MAX_LINES = 2_000
-"""Of a manifest that is read line by line."""
+MAX_LINES = 2_000  # Of a manifest that is read line by line
 
 
 class Claim(Struct, frozen=True):

@@ -30,8 +30,7 @@ class Role(StrEnum):
 
     MAIN = "main"
     """It understands the language. Of several, exactly one runs for a file, unless the configuration names more."""
-    COMPANION = "companion"
-    """It adds to the main one (a linter, a framework) and runs beside it."""
+    COMPANION = "companion"  # It adds to the main one (a linter, a framework) and runs beside it
 
 
 class Risk(StrEnum):
@@ -49,8 +48,7 @@ class RootStrategy(StrEnum):
     WORKSPACE = "workspace"
 
 
-Grouping = Literal["cargo", "go-work", "npm", "pnpm", "uv"]
-"""A manifest that joins several packages into one root."""
+Grouping = Literal["cargo", "go-work", "npm", "pnpm", "uv"]  # A manifest that joins several packages into one root
 
 
 Manager = Literal[
@@ -65,12 +63,9 @@ class PullSupport(StrEnum):
 
     NONE = "none"
     STATIC = "static"
-    DYNAMIC = "dynamic"
-    """Registered some time after the start: until then its absence says nothing."""
-    UNDECLARED = "undeclared"
-    """It answers, although it does not say that it would."""
-    EMPTY = "empty"
-    """It offers it, and answers with nothing or about some older text: only what it publishes counts."""
+    DYNAMIC = "dynamic"  # Registered some time after the start: until then its absence says nothing
+    UNDECLARED = "undeclared"  # It answers, although it does not say that it would
+    EMPTY = "empty"  # It offers it, and answers with nothing or about some older text: only what it publishes counts
 
 
 class Phases(StrEnum):
@@ -84,8 +79,7 @@ class Phases(StrEnum):
     """It tells of its work, its loading too, and publishes for each open file at its end: what came before is void."""
     WITHIN_PROGRESS = "within-progress"
     """It tells of each check, and publishes all of it before the end: what it says outside of a later one is void."""
-    UNTIL_QUIESCENT = "until-quiescent"
-    """Until `experimental/serverStatus` says `quiescent`."""
+    UNTIL_QUIESCENT = "until-quiescent"  # Until `experimental/serverStatus` says `quiescent`
 
 
 class OnDemand(CatalogueTable, frozen=True):
@@ -96,16 +90,13 @@ class OnDemand(CatalogueTable, frozen=True):
     shape: Word | None = None
     """How to read its answers. None: it publishes before it answers, and takes the file's URI and `arguments`."""
     arguments: tuple[Json, ...] = ()
-    hints: Words = ()
-    """The requests whose findings are all hints: whoever does not want any need not ask."""
+    hints: Words = ()  # The requests whose findings are all hints: whoever does not want any need not ask
     project: Word | None = None
     """The request that names the project of an open file. With it, files that are not open can be asked about."""
-    project_files: Words = ()
-    """The names of files that make a folder a project."""
+    project_files: Words = ()  # The names of files that make a folder a project
     reread: Word | None = None
     """The request that makes it read a file again that is not open: its own watchers tell late, or never."""
-    reread_all: Word | None = None
-    """The same for all files, and for those that are new or gone."""
+    reread_all: Word | None = None  # The same for all files, and for those that are new or gone
     affected: Word | None = None
     """The request of a plugin of ours that names the files which edits may have broken, see `server_affected`."""
 
@@ -123,20 +114,17 @@ class Freshness(CatalogueTable, frozen=True):
     """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
     ask_after_text: Word | None = None
     """A request about a file that makes it take in a new text of that for other files, too, which it else does late."""
-    barrier: Word | None = None
-    """A request that is answered only after the diagnostics of everything sent before it."""
+    barrier: Word | None = None  # A request that is answered only after the diagnostics of everything sent before it
     waits_for_work: bool = True
     """False: its diagnostics do not wait for the work that it tells of, not even for that at its start."""
     names_versions: bool = False
     """It names the version of an open file that has changed: a list without one is of the disk, or as it was opened."""
-    publishes_unchanged: bool | None = None
-    """False: an edit that changes no diagnostic is followed by silence."""
+    publishes_unchanged: bool | None = None  # False: an edit that changes no diagnostic is followed by silence
     debounce_ms: Positive | None = None
     """The server's own pause before it publishes: what comes sooner after a change is about an older text."""
     debounces_opens: bool = True
     """False: of a file that was opened it speaks at once, and what it says there must stay for half of that pause."""
-    on_save_only: bool = False
-    """It checks nothing before `didSave`."""
+    on_save_only: bool = False  # It checks nothing before `didSave`
     save_progress: Word | None = None
     """`didSave` starts a second check that publishes; it is over when the progress whose token starts so has ended."""
     restarts_check: bool = False
@@ -145,8 +133,7 @@ class Freshness(CatalogueTable, frozen=True):
     """The source of what that second check finds: it words what the server's own analysis had found by itself."""
     answers_after: Word | None = None
     """A save or a change on disk starts a check: it is asked once the progress whose token starts so has ended."""
-    dependents_after_save: bool = False
-    """Files that depend on the changed one are checked again only after `didSave`."""
+    dependents_after_save: bool = False  # Files that depend on the changed one are checked again only after `didSave`
     opens_with_unsaved: bool = False
     """And yet a file that is opened anew is checked with the texts of others that were sent and never saved."""
     cancels_on_change: bool = False
@@ -156,14 +143,12 @@ class Freshness(CatalogueTable, frozen=True):
     keeps_findings: bool = False
     """What it finds in a file on the way to another one, it tells with the next check of that file, mended or not."""
     on_demand: OnDemand | None = field(default=None, name="onDemandCommand")
-    did_change_extra: JsonTable = {}
-    """Members beside the standard ones of `didChange`, an extension of this server."""
+    did_change_extra: JsonTable = {}  # Members beside the standard ones of `didChange`, an extension of this server
     settings_first: bool = False
     """Of the files that are opened before it has asked for its settings, it checks the last one only."""
     cannot_check: Words = ()
     """Messages by which the server says that it does not check: an empty answer after one does not mean clean."""
-    remedy: Word | None = None
-    """What a person does about such a message."""
+    remedy: Word | None = None  # What a person does about such a message
     failed_check: Words = ()
     """Messages by which it says, while it answers a question, that this check failed: the answer then means nothing."""
     not_checked: Word | None = None
@@ -177,12 +162,9 @@ class Freshness(CatalogueTable, frozen=True):
 class ScopeKind(StrEnum):
     """How the other files are found that a change may have broken, each way as it was measured for the server."""
 
-    FILE = "file"
-    """It judges each file by itself: no change breaks another one."""
-    CANDIDATES = "candidates"
-    """The files that mention what changed are checked, one by one."""
-    PROJECT_PULL = "project-pull"
-    """One `workspace/diagnostic` is answered with every file of the project."""
+    FILE = "file"  # It judges each file by itself: no change breaks another one
+    CANDIDATES = "candidates"  # The files that mention what changed are checked, one by one
+    PROJECT_PULL = "project-pull"  # One `workspace/diagnostic` is answered with every file of the project
     PROJECT_COMMAND = "project-command"
     """A command publishes what changed in any file of the project, and is answered after that."""
     PROJECT_PUSH = "project-push"
@@ -193,8 +175,7 @@ class ProjectScope(CatalogueTable, frozen=True):
     """How far the server sees after a change. Where it lacks what the kind needs, candidates are checked."""
 
     kind: ScopeKind = ScopeKind.CANDIDATES
-    command: Word | None = None
-    """Of `project-command`; a server that does not list it is too old for it."""
+    command: Word | None = None  # Of `project-command`; a server that does not list it is too old for it
     progress: Word | None = None
     """Of `project-push`: the check after a save is over when the progress whose token starts so has ended."""
     starts_with_open: bool = False
@@ -204,18 +185,12 @@ class ProjectScope(CatalogueTable, frozen=True):
 class Relay(CatalogueTable, frozen=True):
     """Questions that the server has for another one of its root, which serves its files beside it with its plugin."""
 
-    to: Words
-    """Who can be asked: the first of these that there is. They name the plugin by `${guest:ID}`."""
-    request: Word
-    """The notification by which it asks: an id, a request of the other server, and its arguments."""
-    response: Word
-    """The notification by which it is answered: the id and the answer, null where there is none."""
-    command: Word
-    """The other server's command for such requests. The answer is its `body`."""
-    project: Words
-    """Markers of a project that has such files: only there the other server gets the plugin."""
-    alone: Word
-    """What is not checked where there is no other server."""
+    to: Words  # Who can be asked: the first of these that there is. They name the plugin by `${guest:ID}`.
+    request: Word  # The notification by which it asks: an id, a request of the other server, and its arguments
+    response: Word  # The notification by which it is answered: the id and the answer, null where there is none
+    command: Word  # The other server's command for such requests. The answer is its `body`.
+    project: Words  # Markers of a project that has such files: only there the other server gets the plugin
+    alone: Word  # What is not checked where there is no other server
 
 
 class NpmRequirement(CatalogueTable, frozen=True):
@@ -233,10 +208,8 @@ class Restricted(CatalogueTable, frozen=True):
     env: TextMap = {}
     initialization: JsonTable = {}
     settings: JsonTable = {}
-    incomplete: bool = False
-    """Without what is given up it does not find every error: its verdict is partial."""
-    unchecked: Word | None = None
-    """A pattern of what it does not check in a file without it, see `Freshness`."""
+    incomplete: bool = False  # Without what is given up it does not find every error: its verdict is partial
+    unchecked: Word | None = None  # A pattern of what it does not check in a file without it, see `Freshness`
     requires: NpmRequirement | None = None
     """In other projects it is not started: what it would say without what is given up is wrong there."""
 
@@ -255,12 +228,10 @@ class Shown(CatalogueTable, frozen=True):
 
     first: Word
     last: Word
-    network: bool = False
-    """Whether it is of no use there without a network."""
+    network: bool = False  # Whether it is of no use there without a network
     confined: bool = False
     """Whether it was shown only where the system holds it to its files: it writes what a project's file names."""
-    own_folder: bool = False
-    """Whether it starts in its own folder: its program searches the current one for libraries."""
+    own_folder: bool = False  # Whether it starts in its own folder: its program searches the current one for libraries
     commands: tuple[str, ...] = ()
     """Commands of its code actions that only answer with edits: any other may run the project, as one of gopls does."""
 
@@ -277,8 +248,7 @@ class Environment(StrEnum):
 class Imports(CatalogueTable, frozen=True):
     """How the server says that an import cannot be resolved, and what must be installed for that."""
 
-    unresolved: Words = ()
-    """Codes of such diagnostics; where there are none, any error may come of it."""
+    unresolved: Words = ()  # Codes of such diagnostics; where there are none, any error may come of it
     environment: Environment | None = None
     finds_unsaved: bool = False
     """It finds what is open and not on disk: after a deletion it can be shown what was there."""
@@ -287,20 +257,16 @@ class Imports(CatalogueTable, frozen=True):
 class LoadedFiles(StrEnum):
     """Which files a server has read when it answers a question over the whole project."""
 
-    PROJECT = "project"
-    """Every source file below its root."""
-    OPENED = "opened"
-    """Those that were opened and what these import, as far as is known."""
+    PROJECT = "project"  # Every source file below its root
+    OPENED = "opened"  # Those that were opened and what these import, as far as is known
 
 
 class ProjectRequests(CatalogueTable, frozen=True):
     """Requests of `workspace/executeCommand` about projects. `shape` says how the answers are read."""
 
     command: Word
-    files: Word
-    """Lists the files of the project that a file belongs to."""
-    symbols: Word
-    """Finds symbols in every project that is open, where `workspace/symbol` looks in one."""
+    files: Word  # Lists the files of the project that a file belongs to
+    symbols: Word  # Finds symbols in every project that is open, where `workspace/symbol` looks in one
     shape: Word
 
 
@@ -308,14 +274,10 @@ class Completeness(CatalogueTable, frozen=True):
     """Whether a server knows the whole project when it is asked for every use of something."""
 
     loads: LoadedFiles = LoadedFiles.OPENED
-    needs: Words = ()
-    """The files by which a project says what belongs to it; without one, only opened files are loaded."""
-    narrowed_by: Words = ()
-    """Markers of a project that may leave files out: what is loaded is then not known."""
-    skipped_paths: Word | None = None
-    """A pattern of paths, relative to the root, that it may not load."""
-    skipped_lines: Word | None = None
-    """A pattern of a line by which a file says that it is only part of some builds."""
+    needs: Words = ()  # The files by which a project says what belongs to it; without one, only opened files are loaded
+    narrowed_by: Words = ()  # Markers of a project that may leave files out: what is loaded is then not known
+    skipped_paths: Word | None = None  # A pattern of paths, relative to the root, that it may not load
+    skipped_lines: Word | None = None  # A pattern of a line by which a file says that it is only part of some builds
     types_in_strings: Word | None = None
     """A pattern of what stands before a string that is a type, and is read as one only when the file is checked."""
     requests: ProjectRequests | None = None
@@ -326,10 +288,8 @@ class Inputs(CatalogueTable, frozen=True):
 
     steering: Words = ()
     """Files that configure it, or sections of them (`pyproject.toml#tool.pyright`); by default its root markers."""
-    extends: Words = ()
-    """Members by which these name others: `extends`, `references.path`."""
-    environment: Environment | None = None
-    """Where the packages are that it reads."""
+    extends: Words = ()  # Members by which these name others: `extends`, `references.path`
+    environment: Environment | None = None  # Where the packages are that it reads
     reloads: Words = ()
     """Files that configure it and that it reads again before its next answer once it is told: shown by a run."""
     late_libraries: bool = False
@@ -346,16 +306,12 @@ class Inputs(CatalogueTable, frozen=True):
     """Files that it does not find when they come, such as `*.proto`, if it has looked for them in vain before."""
     emptied: bool = False
     """It finds no package any more in a folder that has lost its last source, whatever comes there."""
-    also_told: Words = ()
-    """Names of files besides its own sources whose changes it wants to be told of."""
+    also_told: Words = ()  # Names of files besides its own sources whose changes it wants to be told of
     folders: TextMap = {}
     """Files of the project that name folders with further sources, and the pattern by which: its group is the path."""
-    above: Words = ()
-    """Files that configure it in each folder above its root, too."""
-    home: Words = ()
-    """Files that configure it below the user's home."""
-    written: Words = ()
-    """Folders in its root that it fills itself: no file there configures it."""
+    above: Words = ()  # Files that configure it in each folder above its root, too
+    home: Words = ()  # Files that configure it below the user's home
+    written: Words = ()  # Folders in its root that it fills itself: no file there configures it
 
 
 class DerivedWatch(CatalogueTable, frozen=True):
@@ -372,8 +328,7 @@ class FileRule(CatalogueTable, frozen=True):
     extensions: Words = ()
     names: Words = field(default=(), name="fileNames")
     """Names, globs, or globs with slashes that are matched against the end of the path."""
-    shebangs: Words = ()
-    """Interpreters without their version: `python` for `#!/usr/bin/env python3`."""
+    shebangs: Words = ()  # Interpreters without their version: `python` for `#!/usr/bin/env python3`
     language_ids: TextMap = field(default_factory=dict[str, str], name="languageId")
     """The language id by extension or name, for everything above; what a server needs beyond it stands first."""
 
@@ -388,8 +343,7 @@ class RootRule(CatalogueTable, frozen=True):
     exclusions: Words = field(default=(), name="rootExclusions")
     """Markers that, as near to the file as the root or nearer, say that this server is not meant."""
     strategy: RootStrategy = field(default=RootStrategy.NEAREST, name="rootStrategy")
-    required: bool = field(default=False, name="rootRequired")
-    """Not a candidate without a marker."""
+    required: bool = field(default=False, name="rootRequired")  # Not a candidate without a marker
     grouping: tuple[Grouping, ...] = ()
     requires: NpmRequirement | None = None
 
@@ -398,12 +352,10 @@ class Rank(CatalogueTable, frozen=True):
     """How a server stands beside the others that serve the same file."""
 
     role: Role = Role.MAIN
-    preference: Positive = 50
-    """Among several main servers that are installed, the lowest is taken."""
+    preference: Positive = 50  # Among several main servers that are installed, the lowest is taken
     favoured_by: Words = ()
     """Files by which a project says that it uses this one: it then comes before every preference."""
-    conflicts: Words = ()
-    """Companions that would only say the same again."""
+    conflicts: Words = ()  # Companions that would only say the same again
     named: bool = False
     """The configuration names its command, so it runs: a main server in place of the usual one, a custom one beside."""
 
@@ -414,8 +366,7 @@ class ServerSpec(CatalogueTable, frozen=True):
     id: Word
     name: Word
     languages: Words
-    command: Words
-    """Empty for a custom server whose command no trusted configuration names."""
+    command: Words  # Empty for a custom server whose command no trusted configuration names
     files: FileRule = FileRule()
     root: RootRule = RootRule()
     env: TextMap = {}
@@ -423,8 +374,7 @@ class ServerSpec(CatalogueTable, frozen=True):
     settings: JsonTable = {}
     watch: Words | None = None
     derived_watch: DerivedWatch | None = None
-    serves_code: bool = True
-    """False for prose and data alone: it is used where it is, and not missed where it is not."""
+    serves_code: bool = True  # False for prose and data alone: it is used where it is, and not missed where it is not
     auxiliary: bool = False
     """For styles, markup, scripts and build files alone: missed only in a project without another language."""
     rank: Rank = Rank()
@@ -440,30 +390,25 @@ class ServerSpec(CatalogueTable, frozen=True):
     imports: Imports = Imports()
     undefined: Words = ()
     """Codes of diagnostics about what nothing defines yet; where a code is general, words of the message instead."""
-    calls: Words = ()
-    """The same of calls, and values, that do not fit a definition which the next edit may change."""
+    calls: Words = ()  # The same of calls, and values, that do not fit a definition which the next edit may change
     syntax: Words = ()
     """Patterns of codes of syntax errors, which no edit of another file mends; one without a code counts as such."""
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
-    reads: Words = ()
-    """Extensions of files that its own import, and that other servers serve."""
+    reads: Words = ()  # Extensions of files that its own import, and that other servers serve
     relay: Relay | None = None
     guests: tuple["ServerSpec", ...] = ()
     """Servers whose files this one serves beside them: the other end of their `relay`."""
-    lacks: Words = ()
-    """Methods that this server does not offer in any version: known before it is started."""
+    lacks: Words = ()  # Methods that this server does not offer in any version: known before it is started
     install: Mapping[Manager, Words] = {}
     needs: Words = ()  # programs that it needs beside itself, in words for people
-    helpers: TextMap = {}
-    """Those of them that `pilotfish install` can install, and the package of each on PyPI."""
+    helpers: TextMap = {}  # Those of them that `pilotfish install` can install, and the package of each on PyPI
     modules: Words = ()
     """Where its program, an interpreter, may have it: patterns below the prefix of the program, or below `~`."""
     version_args: Words = ()
     death_signs: Words = ()
     """What it logs when a process that does its work has died while it lives on and answers with nothing."""
-    aliases: Words = ()
-    """What other tools call this server in their configuration."""
+    aliases: Words = ()  # What other tools call this server in their configuration
     unproven: Word | None = None
     """Why no run of ours has shown it, if there is a reason beside that no registry carries it."""
     shares_worktrees: Literal["asked", "auto"] | None = None

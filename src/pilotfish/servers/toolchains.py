@@ -22,8 +22,7 @@ from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree, ProjectTree
 from pilotfish.system.real_path import real_path
 
-MAX_BYTES = 256 * 1024
-"""Of one manifest that is read here."""
+MAX_BYTES = 256 * 1024  # Of one manifest that is read here
 
 _PIP = "python3 -m venv .venv && .venv/bin/pip install"
 PYTHON_STEPS: Mapping[str, str] = {
@@ -66,16 +65,11 @@ STRICT_GO = (1, 21, 0)
 class Shortfall(Struct, frozen=True):
     """One thing that is not here."""
 
-    what: str
-    """A sentence."""
-    step: str | None = None
-    """The command that gets it, where the project says how."""
-    hides_uses: bool = False
-    """Whether files of the project do not see each other without it."""
-    of_packages: bool = False
-    """Whether it explains imports alone, which are told as one line."""
-    blocks: bool = False
-    """Whether nothing can be checked without it."""
+    what: str  # A sentence
+    step: str | None = None  # The command that gets it, where the project says how
+    hides_uses: bool = False  # Whether files of the project do not see each other without it
+    of_packages: bool = False  # Whether it explains imports alone, which are told as one line
+    blocks: bool = False  # Whether nothing can be checked without it
     comes_first: bool = False
     """Whether it brings servers, or says by its versions which ones fit: these are chosen after it."""
 

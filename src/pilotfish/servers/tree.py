@@ -51,11 +51,8 @@ class DiskTree:
 # --- What an answer about the disk rests on --------------------------------------------------------------------------
 
 
-DOUBT_NANOSECONDS = 100_000_000
-"""The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
-
-Sight = tuple[int, int, int, int, int] | None
-"""Device, inode, times of change and size; None when nothing is there."""
+DOUBT_NANOSECONDS = 100_000_000  # The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly
+Sight = tuple[int, int, int, int, int] | None  # Device, inode, times of change and size; None when nothing is there
 
 
 class Evidence(Struct, frozen=True):

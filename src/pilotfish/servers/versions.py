@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 VERSION = re.compile(r"\d+(?:\.\d+)+")
 
-ASKING_SECONDS = 5.0
-"""For a program to print its version; one that needs longer has none."""
+ASKING_SECONDS = 5.0  # For a program to print its version; one that needs longer has none
 
 DPKG = "/var/lib/dpkg"
 

@@ -30,20 +30,14 @@ FOUND_ABOVE = frozenset({
 """What servers look for in the folders above their root, which are others in a folder of ours. The same in the worktree
 itself is found first: so it is in one that lies inside of another."""
 
-MAX_ABOVE = 256 * 1024
-"""Of a file that is compared with another one."""
-
-MAX_PATHS_FILE = 64 * 1024
-"""Of a file of an environment that adds folders to its search path."""
+MAX_ABOVE = 256 * 1024  # Of a file that is compared with another one
+MAX_PATHS_FILE = 64 * 1024  # Of a file of an environment that adds folders to its search path
 
 
 class Share(Struct, frozen=True):
-    group: str
-    """The same for all that may share one server."""
-    top: AbsPath
-    """The folder of the worktree."""
-    folder: AbsPath
-    """Where the files of one after the other are shown."""
+    group: str  # The same for all that may share one server
+    top: AbsPath  # The folder of the worktree
+    folder: AbsPath  # Where the files of one after the other are shown
 
 
 class Started(Struct, frozen=True):
@@ -52,11 +46,9 @@ class Started(Struct, frozen=True):
     spec: ServerSpec
     root: AbsPath
     launch: Launch
-    options: object
-    """What it is told then, as JSON."""
+    options: object  # What it is told then, as JSON
     inputs: InputEvidence | None
-    own: AbsPath
-    """The folder that is this server's in this root alone."""
+    own: AbsPath  # The folder that is this server's in this root alone
     packages: tuple[AbsPath, ...]
 
 

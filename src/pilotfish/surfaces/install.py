@@ -44,14 +44,9 @@ from pilotfish.system.process import spawn
 from pilotfish.system.real_path import real_path
 from pilotfish.system.windows import program_suffixes
 
-TAIL_LINES = 15
-"""Of the output of pip or npm, when it failed."""
-
-MAX_WORDS = 2000
-"""Code points of the same."""
-
-RAW_PROGRESS = (24, 1)
-"""The version of pip that prints its progress for programs."""
+TAIL_LINES = 15  # Of the output of pip or npm, when it failed
+MAX_WORDS = 2000  # Code points of the same
+RAW_PROGRESS = (24, 1)  # The version of pip that prints its progress for programs
 
 PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 
@@ -67,12 +62,10 @@ OFFLINE = re.compile(
 
 ANOTHER_HASH = re.compile(r"(?i)EINTEGRITY|do not match the hashes")
 
-Told = Callable[[float], None]
-"""Called with the share of a bundle that is done, between 0 and 1."""
+Told = Callable[[float], None]  # Called with the share of a bundle that is done, between 0 and 1
 
 
-BAR = 1000
-"""Steps of the bar."""
+BAR = 1000  # Steps of the bar
 
 
 @click.command()

@@ -20,8 +20,7 @@ from pilotfish.surfaces.doctor.servers import Census, count_languages, language_
 from pilotfish.surfaces.doctor.setup import wiring
 from pilotfish.system.real_path import real_path
 
-MAX_LANGUAGES = 8
-"""Lines of languages; the others are counted."""
+MAX_LANGUAGES = 8  # Lines of languages; the others are counted
 
 MAX_LINE = 300
 
@@ -38,14 +37,11 @@ class Overview(Struct, frozen=True):
     root: str
     trusted: bool
     enabled: bool
-    is_project: bool
-    """False for the root of the file system and the home folder, where nothing makes them one."""
+    is_project: bool  # False for the root of the file system and the home folder, where nothing makes them one
     languages: tuple[LanguageReport, ...]
-    environment: str | None
-    """The Python environment whose packages count, where there are Python files."""
+    environment: str | None  # The Python environment whose packages count, where there are Python files
     agents: tuple[SetupFinding, ...]
-    problems: tuple[str, ...]
-    """Errors of the configuration."""
+    problems: tuple[str, ...]  # Errors of the configuration
 
 
 def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:

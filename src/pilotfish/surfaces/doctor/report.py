@@ -19,14 +19,9 @@ from pilotfish.system.ports import confinement_text
 
 Grading = Literal["ok", "note", "todo"]
 
-MAX_LINE = 1000
-"""Code points of one line: some repeat the words of a server or a file (T32)."""
-
-MAX_STDERR = 5
-"""Lines of a server's standard error in the text; JSON has all that was kept."""
-
-MAX_FOLDERS = 3
-"""Folders that were searched, in the text."""
+MAX_LINE = 1000  # Code points of one line: some repeat the words of a server or a file (T32)
+MAX_STDERR = 5  # Lines of a server's standard error in the text; JSON has all that was kept
+MAX_FOLDERS = 3  # Folders that were searched, in the text
 
 
 class ServerReport(Struct, frozen=True, rename="camel"):
@@ -40,20 +35,13 @@ class ServerReport(Struct, frozen=True, rename="camel"):
     version: str | None = None
     initialize_ms: int | None = None
     problem: str | None = None
-    last_words: tuple[str, ...] = ()
-    """The end of its standard error, where it does not work."""
-    given_up: str | None = None
-    """What it does without, because the workspace is not trusted."""
-    incomplete: bool = False
-    """Whether it misses errors without that, or without what it `needs`."""
-    looked_in: tuple[str, ...] = ()
-    """Where a missing program was looked for."""
-    advice: tuple[str, ...] = ()
-    """What to do; further ones are alternatives."""
-    needs: tuple[str, ...] = ()
-    """What a missing server needs besides itself, and what one that works does less without."""
-    confined: tuple[str, ...] = ()
-    """What the system held it to while it started, because the workspace is not trusted."""
+    last_words: tuple[str, ...] = ()  # The end of its standard error, where it does not work
+    given_up: str | None = None  # What it does without, because the workspace is not trusted
+    incomplete: bool = False  # Whether it misses errors without that, or without what it `needs`
+    looked_in: tuple[str, ...] = ()  # Where a missing program was looked for
+    advice: tuple[str, ...] = ()  # What to do; further ones are alternatives
+    needs: tuple[str, ...] = ()  # What a missing server needs besides itself, and what one that works does less without
+    confined: tuple[str, ...] = ()  # What the system held it to while it started, because the workspace is not trusted
     optional: bool = False
     """Whether it is for documents, settings or a minor language, so that the main code is checked without it."""
 
@@ -75,8 +63,7 @@ class LanguageReport(Struct, frozen=True, rename="camel"):
     files: int
     example: str
     servers: tuple[ServerReport, ...]
-    lacking: Shortfall | None = None
-    """What its files need besides a server."""
+    lacking: Shortfall | None = None  # What its files need besides a server
 
 
 class SetupFinding(Struct, frozen=True, rename="camel"):
@@ -95,8 +82,7 @@ class DoctorReport(Struct, frozen=True, rename="camel"):
     trusted: bool
     languages: tuple[LanguageReport, ...]
     findings: tuple[SetupFinding, ...]
-    unserved: int = 0
-    """Files that no server handles."""
+    unserved: int = 0  # Files that no server handles
 
     @property
     def is_well(self) -> bool:

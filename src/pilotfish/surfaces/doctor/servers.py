@@ -34,24 +34,16 @@ from pilotfish.system.ports import Spawner
 from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 
-MAX_FILES = 50_000
-"""Files that are counted: a walk of a second, enough to meet every language."""
-
-AT_ONCE = 2
-"""Servers that start side by side: more would slow each other down and spoil the times."""
-
-MINOR = 10
-"""A language with fewer than a tenth of the files of the first one is not what the project is about."""
-
-MAX_VERSION = 60
-"""Code points of the version that a server reports."""
+MAX_FILES = 50_000  # Files that are counted: a walk of a second, enough to meet every language
+AT_ONCE = 2  # Servers that start side by side: more would slow each other down and spoil the times
+MINOR = 10  # A language with fewer than a tenth of the files of the first one is not what the project is about
+MAX_VERSION = 60  # Code points of the version that a server reports
 
 
 class Census(Struct):
     """Which languages the files are written in."""
 
-    counts: Counter[str] = field(default_factory=Counter[str])
-    """Files by language."""
+    counts: Counter[str] = field(default_factory=Counter[str])  # Files by language
     examples: dict[str, AbsPath] = field(default_factory=dict[str, AbsPath])
     unserved: int = 0
 

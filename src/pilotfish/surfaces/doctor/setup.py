@@ -24,17 +24,10 @@ from pilotfish.surfaces.doctor.report import SetupFinding
 
 INOTIFY = "/proc/sys/fs/inotify"
 
-ROOM = 0.5
-"""The share of the system's watches that one workspace may use without a warning: other programs watch, too."""
-
-MANY_WATCHES = 524_288
-"""The limit that editors recommend."""
-
-FEW_INSTANCES = 64
-"""We use one for each root, and other programs use theirs."""
-
-MAX_FOLDERS = 200_000
-"""Folders that are counted."""
+ROOM = 0.5  # The share of the system's watches that one workspace may use without a warning: other programs watch, too
+MANY_WATCHES = 524_288  # The limit that editors recommend
+FEW_INSTANCES = 64  # We use one for each root, and other programs use theirs
+MAX_FOLDERS = 200_000  # Folders that are counted
 
 
 def findings(loaded: Loaded, environment: Mapping[str, str]) -> tuple[SetupFinding, ...]:

@@ -36,8 +36,7 @@ TODO = 1
 
 LOG_LINES = 2000
 
-MAX_TEXT = 2_000_000
-"""Code points of one member."""
+MAX_TEXT = 2_000_000  # Code points of one member
 
 
 @click.command()

@@ -69,7 +69,7 @@ class ClaudeCodeDialect:
         files = tuple(dict.fromkeys(_edited_files(said)))[:MAX_FILES]
         if not files:
             return TOOL_HOOKS.moment(said, "call")
-        touch = Touch(files, "patch", max_bytes=TOOL_HOOKS.form.max_bytes, stops=True, batch="end")
+        touch = Touch(files, "patch", max_bytes=TOOL_HOOKS.max_bytes, stops=True, batch="end")
         return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
     def written(self, feedback: str, event: str) -> bytes:
@@ -77,7 +77,6 @@ class ClaudeCodeDialect:
 
 
 def _edited_files(said: ToolHookEvent) -> Iterator[str]:
-    """The files that the calls of a batch have changed."""
     for call in map(fields, items(said.tool_calls)):
         name = str(call.get("tool_name"))
         tool = TOOL_HOOKS.tools.get(name)
@@ -99,16 +98,8 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
 def _hooks(where: Where) -> tuple[Hooks, ...]:
     if where.way == "mcp":
         return (Hooks(("hooks", "PostToolUse"), {"matcher": "Write|Edit|MultiEdit", "hooks": [MCP_HOOK]}),)
-    events = {
-        "PreToolUse": EDIT_TOOLS,
-        "PostToolUse": f"{EDIT_TOOLS}|Read",
-        "PostToolBatch": None,
-        "UserPromptSubmit": None,
-        "Stop": None,
-        "SubagentStop": None,
-        "SessionStart": None,
-        "SessionEnd": None,
-    }
+    others = ("PostToolBatch", "UserPromptSubmit", "Stop", "SubagentStop", "SessionStart", "SessionEnd")
+    events = {"PreToolUse": EDIT_TOOLS, "PostToolUse": f"{EDIT_TOOLS}|Read", **dict.fromkeys(others)}
     return hook_groups(where, "claude-code", events, {"": TIMEOUT_SECONDS})
 
 

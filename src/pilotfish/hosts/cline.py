@@ -22,21 +22,20 @@ from pilotfish.hosts.shared.hook_settings import RESTART, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile, shell
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_BYTES,
+    NO_FILES,
     EndEvent,
-    FeedbackForm,
     HostEvent,
     HostTool,
     HostTouchKind,
     OtherEvent,
     StartEvent,
-    ToolCall,
     TouchEvent,
     UnreadEvent,
     event_as,
     failed,
     host_tools,
     names_in,
-    touch_event,
+    touched,
 )
 from pilotfish.protocol.codec import encode, member
 
@@ -84,7 +83,7 @@ class ClineEvent(Struct, frozen=True):
 class ClineDialect:
     def read(self, event: bytes) -> HostEvent:
         said = event_as(event, ClineEvent)
-        cwd = said.workspaceRoots[0] if said.workspaceRoots else None
+        cwd, result = said.workspaceRoots[0] if said.workspaceRoots else None, said.tool_result
         match said.hookName:
             case "agent_start" | "agent_resume":
                 return StartEvent(said.taskId, cwd)
@@ -92,9 +91,9 @@ class ClineDialect:
                 return EndEvent(said.taskId)
             case "tool_call":
                 return _touch(said.taskId, cwd, said.tool_call, "read")
-            case "tool_result" if _succeeded(said):
-                tool = TOOLS.get(said.tool_result.name)
-                return _touch(said.taskId, cwd, said.tool_result, tool.kind) if tool else OtherEvent()
+            case "tool_result" if said.postToolUse.success and not result.error and not failed(result.output):
+                tool = TOOLS.get(result.name)
+                return _touch(said.taskId, cwd, result, tool.kind) if tool else OtherEvent()
             case name if name in OTHER_EVENTS:
                 return OtherEvent()
             case name:
@@ -104,27 +103,17 @@ class ClineDialect:
         return encode({"contextModification": feedback})
 
 
-def _succeeded(said: ClineEvent) -> bool:
-    result = said.tool_result
-    return said.postToolUse.success and not result.error and not failed(result.output)
-
-
 def _touch(task: str, cwd: str | None, call: ClineCall, kind: HostTouchKind) -> HostEvent:
     arguments = {"input": call.input} if isinstance(call.input, str) else call.input
-    found = touch_event(TOOLS, ToolCall(call.name, arguments, call.output), FeedbackForm())
+    found = touched(TouchEvent(NO_FILES, task, cwd), TOOLS, call.name, arguments, call.output)
     if found is None:
         has_path = isinstance(arguments, dict) and any(name in arguments for name in (*PATHS, "input"))
         return OtherEvent() if has_path or kind == "read" else UnreadEvent(f"tool_result of {call.name}")
     if kind == "read":
         return TouchEvent(Touch(found.touch.paths, kind, max_bytes=MAX_BYTES), task, cwd)
-    if _is_new(call):
+    if str(member(call.output, "result")).startswith(CREATED):
         found = replace(found, touch=replace(found.touch, before=dict.fromkeys(found.touch.paths, "")))
-    return replace(found, conversation=task, cwd=cwd)
-
-
-def _is_new(call: ClineCall) -> bool:
-    said = member(call.output, "result")
-    return isinstance(said, str) and said.startswith(CREATED)
+    return found
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:

@@ -16,7 +16,7 @@ from pilotfish.hosts.edits.json_edit import JsonEdit
 from pilotfish.hosts.edits.toml_edit import TomlEdit
 from pilotfish.hosts.shared.hook_settings import TIMEOUT_SECONDS, hook_groups
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
+from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
 from pilotfish.servers.environment import FAMILY_MEMBERS, NETWORKS, TOOLCHAIN_VARIABLES
 
 MAX_BYTES = 7000
@@ -29,7 +29,7 @@ PASSED_ON = sorted(FAMILY_MEMBERS | NETWORKS | TOOLCHAIN_VARIABLES)
 
 DIALECT = ToolHooks(
     {"apply_patch": HostTool("patch", patch="command"), "Bash": HostTool("patch", patch="command")},
-    form=FeedbackForm(max_bytes=MAX_BYTES),
+    max_bytes=MAX_BYTES,
     plain_stop=True,
 )
 

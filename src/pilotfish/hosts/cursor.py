@@ -24,19 +24,18 @@ from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
     MAX_BYTES,
+    NO_FILES,
     EndEvent,
-    FeedbackForm,
     HostEvent,
     MomentEvent,
     OtherEvent,
     StartEvent,
-    ToolCall,
     TouchEvent,
     UnreadEvent,
     event_as,
     host_tools,
     names_in,
-    touch_event,
+    touched,
     without_files,
 )
 from pilotfish.protocol.codec import Malformed, decode, encode
@@ -89,7 +88,9 @@ class CursorDialect:
                 return TouchEvent(Touch((said.file_path,), "read"), conversation, cwd)
             case "postToolUse":
                 moment = MomentEvent(Moment("call", max_bytes=MAX_BYTES), conversation, cwd, None, name, identity)
-                return _after(said, moment)
+                tool, given = said.tool_name, _arguments(said.tool_input)
+                edited = TouchEvent(NO_FILES, conversation, cwd, event=name, id=identity)
+                return touched(edited, TOOLS, tool, given) or without_files(moment, TOOLS, tool, given)
             case "stop" if said.status == "completed":
                 stop = Moment("stop", max_bytes=MAX_BYTES, again=said.loop_count > 0)
                 return MomentEvent(stop, conversation, cwd, None, name, identity)
@@ -100,14 +101,6 @@ class CursorDialect:
 
     def written(self, feedback: str, event: str) -> bytes:
         return encode({"followup_message" if event == "stop" else "additional_context": feedback})
-
-
-def _after(said: CursorEvent, moment: MomentEvent) -> HostEvent:
-    call = ToolCall(said.tool_name, _arguments(said.tool_input))
-    found = touch_event(TOOLS, call, FeedbackForm())
-    if found is None:
-        return without_files(TOOLS, call, moment)
-    return TouchEvent(found.touch, moment.conversation, moment.cwd, event=moment.event, undos=found.undos, id=moment.id)
 
 
 def _arguments(given: object) -> object:

@@ -11,7 +11,7 @@
 
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, hooks_and_server
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, ToolHooks, host_tools
+from pilotfish.hosts.shared.tool_hooks import ToolHooks, host_tools
 
 DIALECT = ToolHooks(
     host_tools("file_path", edit="replace", write="write_file")
@@ -21,7 +21,7 @@ DIALECT = ToolHooks(
     prompt="BeforeAgent",
     stops=("AfterAgent",),
     objection="deny",
-    form=FeedbackForm(plain=True),
+    plain=True,
 )
 
 

@@ -51,17 +51,16 @@ DIALECT = ToolHooks(
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
-    events = {
-        "AfterTool": ".*",
-        "BeforeAgent": None,
-        "SessionStart": None,
-        "SessionEnd": None,
-    }
+    events = {"AfterTool": ".*", "BeforeAgent": None, "SessionStart": None, "SessionEnd": None}
     # On macOS its settings are where those of applications are, elsewhere below XDG_CONFIG_HOME.
     below = where.folder if sys.platform == "darwin" else where.below_config
     name = "Library/Preferences/llxprt-code" if sys.platform == "darwin" else "llxprt-code"
     folder = below(name, "LLXPRT_CONFIG_HOME", project=".llxprt")
-    patience = _first_touch(f"{folder.path}/settings.json")
+    # How long the first touch of a server may take, by either name that its settings have for that.
+    section = read_setting(f"{folder.path}/settings.json", "lsp")
+    names = ("firstTouchTimeout", "firstTouchTimeoutMs")
+    found = [section.get(name) for name in names] if isinstance(section, dict) else []
+    patience = max([FIRST_TOUCH_MILLISECONDS, *(one for one in found if isinstance(one, int))])
     hooks = hook_groups(
         where,
         "llxprt",
@@ -77,14 +76,6 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         folder.file("settings.json", edit),
         folder.file("commands/pilotfish.toml", WholeFile(command), optional=True),
     )
-
-
-def _first_touch(settings: str) -> int:
-    """How long the first touch of a server may take, by either name that its settings have for that."""
-    section = read_setting(settings, "lsp")
-    names = ("firstTouchTimeout", "firstTouchTimeoutMs")
-    found = [section.get(name) for name in names] if isinstance(section, dict) else []
-    return max([FIRST_TOUCH_MILLISECONDS, *(one for one in found if isinstance(one, int))])
 
 
 HOST = HostSpec(

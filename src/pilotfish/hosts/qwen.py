@@ -21,37 +21,29 @@ from pilotfish.hosts.shared.hook_settings import (
     lsp_server,
     mcp_server,
 )
-from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, ToolHooks, host_tools
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.tool_hooks import ToolHooks, host_tools
 
 DIALECT = ToolHooks(
     host_tools("file_path", edit="edit", write="write_file")
     | host_tools("notebook_path", edit="notebook_edit")
     | host_tools("file_path", "absolute_path", read="read_file"),
-    form=FeedbackForm(plain=True),
+    plain=True,
 )
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
     folder = where.folder(".qwen", project=".qwen")
+    if where.way == "lsp" and where.is_global:
+        return ()
     if where.way == "lsp":
-        return () if where.is_global else _by_lsp(where, folder)
-    events = {
-        "PostToolUse": ".*",
-        "UserPromptSubmit": None,
-        "Stop": None,
-        "SubagentStop": None,
-        "SessionStart": None,
-        "SessionEnd": None,
-    }
+        tools = JsonEdit((NoHooks(("hooks",)), Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp))))
+        server = Member(("pilotfish",), lsp_server(where, "qwen", "extensionToLanguage"))
+        return (folder.file("settings.json", tools), where.folder(".").file(".lsp.json", JsonEdit((server,))))
+    others = ("UserPromptSubmit", "Stop", "SubagentStop", "SessionStart", "SessionEnd")
+    events = {"PostToolUse": ".*", **dict.fromkeys(others)}
     hooks = hook_groups(where, "qwen", events, {"": TIMEOUT_SECONDS}, name="pilotfish")
     return (folder.file("settings.json", hooks_and_server(where, hooks)),)
-
-
-def _by_lsp(where: Where, folder: HostFolder) -> tuple[WiredFile, ...]:
-    tools = JsonEdit((NoHooks(("hooks",)), Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp))))
-    server = Member(("pilotfish",), lsp_server(where, "qwen", "extensionToLanguage"))
-    return (folder.file("settings.json", tools), where.folder(".").file(".lsp.json", JsonEdit((server,))))
 
 
 HOST = HostSpec(

@@ -9,24 +9,22 @@
 import os
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit
 from pilotfish.hosts.shared.hook_settings import RESTART, hook_command, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import (
-    FeedbackForm,
+    NO_FILES,
     HostEvent,
     HostTool,
     OtherEvent,
     PlainAnswer,
-    ToolCall,
     TouchEvent,
     UnreadEvent,
     event_as,
     names_in,
-    touch_event,
+    touched,
 )
 
 TOOLS = {"post_write_code": HostTool("edit", ("file_path",))}
@@ -60,11 +58,9 @@ class WindsurfDialect(PlainAnswer):
         cwd = os.path.dirname(path) if os.path.isabs(path) else None
         if name in READY and path:
             return TouchEvent(Touch((path,), "read"), said.trajectory_id, cwd)
-        call = ToolCall(name, {"file_path": path, "edits": said.tool_info.edits})
-        found = touch_event(TOOLS, call, FeedbackForm())
-        if found is not None:
-            return replace(found, conversation=said.trajectory_id, cwd=cwd, event=name)
-        return OtherEvent() if name in OTHER_EVENTS else UnreadEvent(name)
+        edited = TouchEvent(NO_FILES, said.trajectory_id, cwd, event=name)
+        found = touched(edited, TOOLS, name, {"file_path": path, "edits": said.tool_info.edits})
+        return found or (OtherEvent() if name in OTHER_EVENTS else UnreadEvent(name))
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
@@ -86,7 +82,6 @@ HOST = HostSpec(
     programs=("windsurf",),
     folders=(".codeium/windsurf",),
     dialect=WindsurfDialect(),
-    tells="person",
     session_events=(
         '{"agent_action_name":"pre_write_code","trajectory_id":"%s","tool_info":{"file_path":"%s/nothing.txt"}}',
         '{"agent_action_name":"post_cascade_response","trajectory_id":"%s","tool_info":{"response":"%s"}}',

@@ -59,7 +59,11 @@ class JsonEdit(Struct, frozen=True):
                     case Hooks(path, group):
                         text = append(text, path, group)
             except NoPlace as occupied:
-                raise unsuitable(f"`{occupied}` has the wrong type", _by_hand(part)) from None
+                by_hand = part.value if isinstance(part, Member) else [part.group]
+                for key in reversed(part.path):
+                    by_hand = {key: by_hand}
+                shown = json.dumps(by_hand, ensure_ascii=False)
+                raise unsuitable(f"`{occupied}` has the wrong type", shown) from None
         return mark + text
 
     def is_in(self, text: str) -> bool:
@@ -69,7 +73,13 @@ class JsonEdit(Struct, frozen=True):
             return False
         wanted = [(part.path, part.group) for part in self.parts if isinstance(part, Hooks)]
         free = {part.path for part in self.parts if isinstance(part, NoHooks)}
-        return _same_hooks(list(_hooks_in(value, {path[:-1] for path, _ in wanted} | free)), wanted)
+        found = list(_hooks_in(value, {path[:-1] for path, _ in wanted} | free))
+        for path, group in wanted:
+            match = next((one for one in found if one[0] == path and _covers(one[1], group)), None)
+            if match is None:
+                return False
+            found.remove(match)
+        return not found
 
     def removed(self, text: str, before: str | None) -> str | None:
         mark, whole = _unmarked(text)
@@ -93,12 +103,8 @@ class JsonEdit(Struct, frozen=True):
         return None if not before and _read(rest) == {} else mark + rest
 
 
-HookGroup = tuple[tuple[str, ...], Json]
-"""Where a group of hooks is, and what it says."""
-
-
-def _hooks_in(value: Json, parents: set[tuple[str, ...]]) -> Iterator[HookGroup]:
-    """Our hooks in the lists below these objects: each with what its group says, and without the hooks of others."""
+def _hooks_in(value: Json, parents: set[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Our hooks in the lists below these objects: where each is, and its group without the hooks of others."""
     for parent in parents:
         lists = _at(value, parent)
         for event, groups in lists.items() if isinstance(lists, dict) else ():
@@ -112,16 +118,6 @@ def _hooks_in(value: Json, parents: set[tuple[str, ...]]) -> Iterator[HookGroup]
                     yield (*parent, event), group
 
 
-def _same_hooks(found: list[HookGroup], wanted: list[HookGroup]) -> bool:
-    """Whether these are exactly the wanted groups."""
-    for path, group in wanted:
-        match = next((one for one in found if one[0] == path and _covers(one[1], group)), None)
-        if match is None:
-            return False
-        found.remove(match)
-    return not found
-
-
 def _covers(found: Json, wanted: Json) -> bool:
     """Whether a value says what is wanted. Hosts add members to objects when they write their files anew."""
     if isinstance(wanted, dict) and isinstance(found, dict):
@@ -129,13 +125,6 @@ def _covers(found: Json, wanted: Json) -> bool:
     if isinstance(wanted, list) and isinstance(found, list):
         return len(found) == len(wanted) and all(map(_covers, found, wanted))
     return found == wanted
-
-
-def _by_hand(part: Member | Hooks) -> str:
-    value = part.value if isinstance(part, Member) else [part.group]
-    for key in reversed(part.path):
-        value = {key: value}
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _unmarked(text: str) -> tuple[str, str]:
@@ -165,19 +154,15 @@ def _without_hooks(text: str, path: Sequence[str], earlier: Json) -> str:
     """Without our hooks in any list below `path`: an earlier version may have used other events."""
     lists = _at(_read(text), path)
     for event in lists if isinstance(lists, dict) else ():
-        text = _without_group(text, (*path, event), earlier)
-    return text
-
-
-def _without_group(text: str, path: Sequence[str], earlier: Json) -> str:
-    found = list(_our_hooks(_at(_read(text), path)))
-    for where in reversed(found):
-        text = drop(text, (*path, *where))
-        if len(where) > 1 and not _at(_read(text), (*path, *where[:-1])):
-            # A group without hooks has no effect.
-            text = drop(text, (*path, *where[:-2]))
-    if found and not _at(_read(text), path) and not _has(earlier, path):
-        return _without(text, path, earlier)
+        group = (*path, event)
+        found = list(_our_hooks(_at(_read(text), group)))
+        for where in reversed(found):
+            text = drop(text, (*group, *where))
+            if len(where) > 1 and not _at(_read(text), (*group, *where[:-1])):
+                # A group without hooks has no effect.
+                text = drop(text, (*group, *where[:-2]))
+        if found and not _at(_read(text), group) and not _has(earlier, group):
+            text = _without(text, group, earlier)
     return text
 
 
@@ -200,7 +185,6 @@ def _is_ours(word: str) -> bool:
 
 
 def _at(value: Json, path: Sequence[str | int]) -> Json:
-    """What is at `path`; None when nothing is."""
     for step in path:
         if isinstance(value, dict) and isinstance(step, str):
             value = value.get(step)
@@ -220,10 +204,8 @@ INDENT = "  "
 """Of a file without indentation."""
 
 
-class Splice(Struct, frozen=True):
-    start: int
-    end: int
-    text: str
+Splice = tuple[int, int, str]
+"""What stands between two offsets goes, and this comes."""
 
 
 class NoPlace(ValueError):
@@ -231,7 +213,6 @@ class NoPlace(ValueError):
 
 
 def value_of(text: str) -> Json:
-    """The parsed value; raises `BadJson`."""
     return parse(text.encode()).value
 
 
@@ -241,7 +222,7 @@ def put(text: str, path: Sequence[str], value: Json) -> str:
     node, depth = _deepest(top, path)
     if depth == len(path):
         rendered = _rendered(text, value, _indent(text, node.start))
-        return _spliced(text, [Splice(node.value, node.end, rendered)])
+        return _spliced(text, [(node.value, node.end, rendered)])
     if not node.is_object:
         raise NoPlace(".".join(path[:depth]) or "the whole file")
     for key in reversed(path[depth + 1 :]):
@@ -269,13 +250,19 @@ def drop(text: str, path: JsonPath) -> str:
     before = siblings[siblings.index(node) - 1] if siblings[0] is not node else None
     splices: list[Splice] = []
     if node.comma is None and before is not None and before.comma is not None:
-        splices.append(Splice(before.comma, before.comma + 1, ""))
+        splices.append((before.comma, before.comma + 1, ""))
     end = node.end if node.comma is None else node.comma + 1
     start = len(text[: node.start].rstrip())
-    if _line_comment_ends_at(text, start) and not text[end:].lstrip(" \t").startswith(("\n", "\r")):
+    line = text.rfind("\n", 0, start) + 1
+    follows_comment = "//" in text[line:start] and any(
+        token.lastgroup == "comment" and token.group().startswith("//") and token.start() < start <= token.end()
+        for token in TOKEN.finditer(text)
+        if token.end() > line
+    )
+    if follows_comment and not text[end:].lstrip(" \t").startswith(("\n", "\r")):
         # The rest of the line would become part of the comment before it.
         start = node.start
-    return _spliced(text, [*splices, Splice(start, end, "")])
+    return _spliced(text, [*splices, (start, end, "")])
 
 
 def _deepest(top: Node, path: Sequence[str]) -> tuple[Node, int]:
@@ -298,18 +285,22 @@ def _insertion(text: str, parent: Node, value: Json, key: str | None) -> list[Sp
         rest = text[parent.value + 1 : parent.end - 1]
         after = "" if rest.strip() else line_end + outer
         end = parent.value + 1 if rest.strip() else parent.end - 1
-        return [Splice(parent.value + 1, end, f"{line_end}{inner}{name}{_rendered(text, value, inner)}{after}")]
+        return [(parent.value + 1, end, f"{line_end}{inner}{name}{_rendered(text, value, inner)}{after}")]
     last = list(parent.children.values())[-1]
     trailing = last.comma is not None
     at = last.end if last.comma is None else last.comma + 1
-    splices = [] if trailing else [Splice(last.end, last.end, ",")]
+    splices = [] if trailing else [(last.end, last.end, ",")]
     if "\n" not in text[parent.value : last.start]:
         body = name + json.dumps(value, ensure_ascii=False)
-        return [*splices, Splice(at, at, f" {body}{',' if trailing else ''}")]
+        return [*splices, (at, at, f" {body}{',' if trailing else ''}")]
     inner = _indent(text, last.start)
-    at = _end_of_remarks(text, at)
+    # Comments that follow in the same line belong to what stands before them.
+    for token in TOKEN.finditer(text, at):
+        if token.lastgroup != "comment" or "\n" in text[at : token.end()]:
+            break
+        at = len(text[: token.end()].rstrip("\r"))
     body = name + _rendered(text, value, inner)
-    return [*splices, Splice(at, at, f"{line_end}{inner}{body}{',' if trailing else ''}")]
+    return [*splices, (at, at, f"{line_end}{inner}{body}{',' if trailing else ''}")]
 
 
 def _rendered(text: str, value: Json, indent: str) -> str:
@@ -336,30 +327,7 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _end_of_remarks(text: str, offset: int) -> int:
-    """Where the comments end that follow in the same line and belong to what stands before them."""
-    for token in TOKEN.finditer(text, offset):
-        if token.lastgroup != "comment" or "\n" in text[offset : token.end()]:
-            break
-        offset = len(text[: token.end()].rstrip("\r"))
-    return offset
-
-
-def _line_comment_ends_at(text: str, offset: int) -> bool:
-    line_start = text.rfind("\n", 0, offset) + 1
-    if "//" not in text[line_start:offset]:
-        return False
-    return any(
-        token.lastgroup == "comment" and token.group().startswith("//") and token.start() < offset <= token.end()
-        for token in TOKEN.finditer(text)
-        if token.end() > line_start
-    )
-
-
 def _spliced(text: str, splices: list[Splice]) -> str:
-    pieces: list[str] = []
-    at = 0
-    for splice in splices:
-        pieces += text[at : splice.start], splice.text
-        at = splice.end
-    return "".join([*pieces, text[at:]])
+    for start, end, new in reversed(splices):
+        text = text[:start] + new + text[end:]
+    return text

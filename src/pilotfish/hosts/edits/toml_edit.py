@@ -24,10 +24,14 @@ class TomlEdit(Struct, frozen=True):
         before = _read(text)
         end = "\r\n" if "\r\n" in text else "\n"
         gap = "" if not text else end if text.endswith("\n") else end * 2
-        table = end.join([f"[{self.parent}.{self.name}]", *self._lines(), ""])
+        # JSON's strings and lists of strings are valid TOML, except as `_toml` says.
+        lines = [f"{key} = {_toml(value)}" for key, value in self.values.items()]
+        table = end.join([self._header, *lines, ""])
         changed = text + gap + table
-        expected = self._with(before)
-        if expected is None or _parsed(changed) != expected:
+        parent = _table(before.get(self.parent, {}))
+        is_free = parent is not None and self.name not in parent
+        expected = {**before, self.parent: {**(parent or {}), self.name: dict(self.values)}}
+        if not is_free or _parsed(changed) != expected:
             raise unsuitable(f"`{self.parent}` is not a table that can be extended", table)
         return changed
 
@@ -37,10 +41,13 @@ class TomlEdit(Struct, frozen=True):
         if parent is None or self.name not in parent:
             return text
         lines = text.splitlines(keepends=True)
+        kept = {key: value for key, value in parent.items() if key != self.name}
+        expected = {key: value for key, value in values.items() if key != self.parent or kept}
+        expected |= {self.parent: kept} if kept else {}
         # A line in a multi-line string may look like the header, so the rest is parsed and compared.
         for start in reversed([index for index, line in enumerate(lines) if line.strip() == self._header]):
             rest = "".join(self._cut(lines, start))
-            if _parsed(rest) == self._without(values):
+            if _parsed(rest) == expected:
                 return None if not before and not rest.strip() else rest
         raise unsuitable(f"`{self.parent}.{self.name}` is not written as a table of its own", "nothing; remove it")
 
@@ -63,21 +70,6 @@ class TomlEdit(Struct, frozen=True):
     @property
     def _header(self) -> str:
         return f"[{self.parent}.{self.name}]"
-
-    def _lines(self) -> list[str]:
-        # JSON's strings and lists of strings are valid TOML, except as `_toml` says.
-        return [f"{key} = {_toml(value)}" for key, value in self.values.items()]
-
-    def _with(self, values: TomlValues) -> TomlValues | None:
-        parent = _table(values.get(self.parent, {}))
-        if parent is None or self.name in parent:
-            return None
-        return {**values, self.parent: {**parent, self.name: dict(self.values)}}
-
-    def _without(self, values: TomlValues) -> TomlValues:
-        parent = _table(values[self.parent]) or {}
-        kept = {key: value for key, value in parent.items() if key != self.name}
-        return {**values, self.parent: kept} if kept else {key: values[key] for key in values if key != self.parent}
 
 
 def _toml(value: str | list[str]) -> str:

@@ -37,8 +37,6 @@ MAX_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A file as it is now."""
-
     path: str
     """As the host spells it."""
     target: str
@@ -88,8 +86,6 @@ def write(target: str, content: bytes | None, mode: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """As it is written."""
-
     file: str
     existed: bool
     after: str
@@ -123,7 +119,6 @@ class Receipts:
             return None
 
     def files(self) -> list[str]:
-        """All files that have a receipt."""
         found: list[str] = []
         with suppress(FileNotFoundError):
             for name in sorted(os.listdir(self._folder)):
@@ -261,7 +256,6 @@ def read_state(wired: WiredFile, receipts: Receipts) -> WiringState:
 
 
 def diff_of(change: HostFileChange) -> str:
-    """The change as a unified diff."""
     contents = change.now.content, change.then
     before, after = ([] if one is None else one.decode(errors="replace").splitlines() for one in contents)
     if not before and len(after) > MAX_NEW_LINES:
@@ -297,7 +291,6 @@ def carry_out(changes: Sequence[HostFileChange], receipts: Receipts) -> None:
 
 
 def _read_without(wired: WiredFile, receipts: Receipts) -> tuple[HostFile, bytes | None]:
-    """A file, and its content without our part."""
     now = read_host_file(wired.path, wired.within)
     kept = receipts.find(now.target)
     if now.content is None:

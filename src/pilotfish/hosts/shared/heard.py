@@ -8,7 +8,8 @@ day, and the person is told once where the host has words for that.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -77,7 +78,9 @@ class HeardEvents:
 
     def read(self, named: str, event: bytes, folder: str = "/") -> Heard:
         """The event that the hook program was given under this name, in a folder; raises `Refused` when malformed."""
-        keys = _members(event)
+        keys: Mapping[str, Raw] = {}
+        with suppress(Malformed):
+            keys = decode(event, dict[str, Raw])
         host = self._sender(named, keys)
         dialect = dialect_of(host)
         if (named, host) in ANSWERED_ELSEWHERE:
@@ -138,25 +141,13 @@ class HeardEvents:
         self._unread.put(key, Unread(1 if before is None else before.count + 1, event, self._wall()))
 
 
-def _members(event: bytes) -> Mapping[str, Raw]:
-    """The members of an event that is an object; none of any other."""
-    try:
-        return decode(event, dict[str, Raw])
-    except Malformed:
-        return {}
-
-
 def _sentence(host: str, unread: Unread) -> str:
     title = f"A program that ran `pilotfish hook {PLAIN}`" if host == PLAIN else load_host(host).title
     at = time.strftime("%H:%M", time.localtime(unread.at))
     name = f" `{sanitised(unread.last.name, MAX_NAME)}`" if unread.last.name else ""
-    keys = f", with the keys {_listed(unread.last.keys)}" if unread.last.keys else ""
-    sent = (
-        f"{title} sent {counted(unread.count, 'event')} that this version cannot read, the last one{name} at {at}{keys}"
-    )
+    shown = [sanitised(key, MAX_NAME) for key in unread.last.keys[:MAX_KEYS]]
+    shown += ["…"] if len(unread.last.keys) > MAX_KEYS else []
+    keys = f", with the keys {', '.join(shown)}" if shown else ""
+    events = counted(unread.count, "event")
+    sent = f"{title} sent {events} that this version cannot read, the last one{name} at {at}{keys}"
     return f"{sent}. Feedback may be missing: update Pilotfish, or report it."
-
-
-def _listed(keys: Collection[str]) -> str:
-    shown = [sanitised(key, MAX_NAME) for key in keys][:MAX_KEYS]
-    return ", ".join(shown) + (", …" if len(keys) > MAX_KEYS else "")

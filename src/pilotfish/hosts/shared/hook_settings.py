@@ -49,13 +49,8 @@ def hook_groups(
     """
 
     def hook(event: str) -> Json:
-        timeout = timeouts.get(event, timeouts[""])
-        return {
-            "type": "command",
-            "command": hook_command(where, host, event, milliseconds),
-            "timeout": timeout,
-            **more,
-        }
+        command = hook_command(where, host, event, milliseconds)
+        return {"type": "command", "command": command, "timeout": timeouts.get(event, timeouts[""]), **more}
 
     return tuple(
         Hooks(("hooks", event), {**({} if matcher is None else {"matcher": matcher}), "hooks": [hook(event)]})
@@ -65,17 +60,16 @@ def hook_groups(
 
 def tools_only(host: HostSpec, files: Sequence[WiredFile]) -> tuple[WiredFile, ...]:
     """The same files without hooks; raises `Refused` for a host that is not told by hooks of its settings."""
-    found, has_hooks = list[WiredFile](), False
+    found = list[WiredFile]()
     for file in files:
         parts = file.edit.parts if isinstance(file.edit, JsonEdit) else ()
-        hooks = [part for part in parts if isinstance(part, Hooks)]
-        has_hooks = has_hooks or bool(hooks)
         others = [part for part in parts if not isinstance(part, Hooks)]
-        if hooks and others:
-            found.append(replace(file, edit=JsonEdit((NoHooks((hooks[0].path[0],)), *others))))
-        elif not hooks:
+        hooks = next((part for part in parts if isinstance(part, Hooks)), None)
+        if hooks is None:
             found.append(file)
-    if not has_hooks:
+        elif others:
+            found.append(replace(file, edit=JsonEdit((NoHooks((hooks.path[0],)), *others))))
+    if found == list(files):
         hint = 'Set "feedback": {"after": "ask"} in lsp.json.'
         raise Refused(Code.INVALID_INPUT, f"the files of {host.title} have no part for feedback alone", hint=hint)
     return tuple(found)
@@ -113,7 +107,6 @@ def hooks_and_server(where: Where, hooks: tuple[Hooks, ...]) -> JsonEdit:
 
 
 def json_file(value: object) -> WholeFile:
-    """A JSON file that is ours as a whole."""
     return WholeFile(json.dumps(value, indent=2) + "\n")
 
 
@@ -159,20 +152,15 @@ def read_plugin(host: str) -> str:
     assert first is not None
     head, body = plugin[: first.start()], IMPORT.sub("", plugin[first.start() :])
     own = re.sub(r"^export ", "", IMPORT.sub("", client), flags=re.MULTILINE)
-    return f"{head}{_merged_imports(plugin, client)}{body.rstrip()}\n\n{own.strip()}\n"
-
-
-def _merged_imports(*texts: str) -> str:
-    """The imports of all texts, each module once."""
-    names: dict[tuple[str, str], set[str]] = {}
-    for text in texts:
-        for is_type, imported, module in IMPORT.findall(text):
-            if module != CLIENT:
-                names.setdefault((module, is_type), set()).update(imported.split(", "))
-    return "".join(
+    names: dict[tuple[bool, str, str], set[str]] = {}
+    for is_type, imported, module in IMPORT.findall(plugin + client):
+        if module != CLIENT:
+            names.setdefault((bool(is_type), module, is_type), set()).update(imported.split(", "))
+    imports = (
         f'import {is_type}{{ {", ".join(sorted(imported))} }} from "{module}";\n'
-        for (module, is_type), imported in sorted(names.items(), key=lambda entry: (bool(entry[0][1]), entry[0]))
+        for (_, module, is_type), imported in sorted(names.items())
     )
+    return f"{head}{''.join(imports)}{body.rstrip()}\n\n{own.strip()}\n"
 
 
 SKILLS: Mapping[str, tuple[str, str]] = {

@@ -64,25 +64,19 @@ class Programs(Struct, frozen=True):
         return ["/usr/bin/env", f"PILOTFISH_HOME={self.home}"] if is_said else []
 
 
-def _scripts(package: str) -> tuple[str, str]:
-    """The hook program and Aider's linter: the copies of an installation, whose paths outlive its version of Python."""
-    shared = os.path.join(sys.prefix, "share", "pilotfish")
-    copies = os.path.join(shared, HOOK[-1]), os.path.join(shared, LINT[-1])
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    site_packages = os.path.join(sys.prefix, "lib", version, "site-packages")
-    if os.path.dirname(package) == site_packages and all(map(os.path.isfile, copies)):
-        return copies
-    return os.path.join(package, *HOOK), os.path.join(package, *LINT)
-
-
 def installed_programs(environment: Mapping[str, str]) -> Programs:
-    """The programs of this installation."""
     package = os.path.dirname(os.path.abspath(pilotfish.__file__))
     users = real_path(site.getusersitepackages())
     home = environment.get("PILOTFISH_HOME")
+    scripts = [os.path.join(package, *HOOK), os.path.join(package, *LINT)]
+    # The paths of the copies of an installation outlive its version of Python.
+    copies = [os.path.join(sys.prefix, "share", "pilotfish", os.path.basename(script)) for script in scripts]
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    site_packages = os.path.join(sys.prefix, "lib", version, "site-packages")
+    is_installed = os.path.dirname(package) == site_packages and all(map(os.path.isfile, copies))
     return Programs(
         os.path.normpath(sys.executable),
-        *_scripts(package),
+        *(copies if is_installed else scripts),
         isolated=os.path.commonpath([real_path(package), users]) != users,
         home=os.path.abspath(home) if home else None,
     )
@@ -154,8 +148,6 @@ class HostFolder(Struct, frozen=True):
 
 
 class WiredFile(Struct, frozen=True):
-    """A file of a host, and what `setup` puts into it."""
-
     path: str
     within: str
     edit: Edit
@@ -194,7 +186,5 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     """What its model is not told or not given, though the files for it are written; for its page."""
     notice_key: str = ""
     """The member of an answer that it shows to the person, and to no model; empty where it has none."""
-    tells: Literal["model", "person"] = "model"
-    """Who reads what its hook answers."""
     cautions: Mapping[str, Callable[[Where], bool]] = {}
     """Warnings, each with the condition under which it is shown."""

@@ -20,12 +20,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.hosts.shared.tool_hooks import (
     EndEvent,
-    FeedbackForm,
     HostEvent,
     HostTools,
     HostTouchKind,
@@ -33,10 +31,9 @@ from pilotfish.hosts.shared.tool_hooks import (
     OtherEvent,
     PlainAnswer,
     StartEvent,
-    ToolCall,
     TouchEvent,
     event_as,
-    touch_event,
+    touched,
 )
 from pilotfish.protocol.codec import fields
 
@@ -107,11 +104,9 @@ class PluginDialect(Struct, frozen=True):
                 if isinstance(path := given.get("path"), str):
                     # As Pi's tools take it: they ignore an `@` before it, as people mention files.
                     given = {**given, "path": path.removeprefix("@")}
-                call = ToolCall(said.tool or said.toolName, given)
-                found = touch_event(self.tools, call, FeedbackForm(max_bytes=None))
-                if said.isError or found is None:
-                    return OtherEvent()
-                return replace(found, conversation=session, cwd=cwd)
+                edited = TouchEvent(Touch((), "edit"), session, cwd)
+                found = touched(edited, self.tools, said.tool or said.toolName, given)
+                return OtherEvent() if said.isError or found is None else found
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace")

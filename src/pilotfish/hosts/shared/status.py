@@ -99,7 +99,6 @@ def _way_in_use(host: HostSpec, where: Where, receipts: Receipts) -> tuple[Where
 
 
 def _try(host: HostSpec, where: Where) -> list[str]:
-    """What does not work of what the host would start."""
     troubles: dict[str, str | None] = {}
     for probe in host.probes:
         match "lsp" if probe == "hook" and where.way == "lsp" else probe:

@@ -56,8 +56,6 @@ class MomentEvent(Struct, frozen=True):
 
 
 class StartEvent(Struct, frozen=True):
-    """A conversation has begun."""
-
     conversation: str
     cwd: str | None = None
     root: str | None = None
@@ -173,19 +171,8 @@ class ToolHookEvent(Struct, frozen=True):
     tool_use_id: object = None
 
 
-class ToolCall(Struct, frozen=True):
-    """A tool, what it was called with, and what it answered."""
-
-    name: str
-    arguments: object
-    response: object = None
-
-
-class FeedbackForm(Struct, frozen=True):
-    """What a host does to our text; as in `Touch`."""
-
-    plain: bool = False
-    max_bytes: int | None = MAX_BYTES
+NO_FILES = Touch((), "edit", max_bytes=MAX_BYTES)
+"""What a call is told with, before it is known which files it has touched."""
 
 
 class ToolHooks(Struct, frozen=True):
@@ -199,7 +186,9 @@ class ToolHooks(Struct, frozen=True):
     stops: tuple[str, ...] = ("Stop", "SubagentStop")
     objection: str = "block"
     """How the host spells that its agent shall go on."""
-    form: FeedbackForm = FeedbackForm()
+    plain: bool = False
+    """As in `Touch`."""
+    max_bytes: int = MAX_BYTES
     plain_stop: bool = False
     """Whether the host escapes what is said before a stop, though not what is said after a tool."""
     counts: bool = True
@@ -244,18 +233,20 @@ class ToolHooks(Struct, frozen=True):
         """What the event is, beside an edit."""
         agent = said.agent_id if isinstance(said.agent_id, str) else ""
         again = said.stop_hook_active is True
-        plain = self.form.plain or (kind == "stop" and self.plain_stop)
-        moment = Moment(kind, plain, self.form.max_bytes, agent, again, counts)
+        plain = self.plain or (kind == "stop" and self.plain_stop)
+        moment = Moment(kind, plain, self.max_bytes, agent, again, counts)
         return MomentEvent(moment, said.session_id, said.cwd, event=said.hook_event_name)
 
     def _after(self, said: ToolHookEvent) -> HostEvent:
-        call = ToolCall(said.tool_name, said.tool_input, said.tool_response)
-        found = None if failed(said.tool_response) else touch_event(self.tools, call, self.form)
-        if found is None:
-            moment = self.moment(said, "call", counts=self.counts)
-            return moment if failed(said.tool_response) else without_files(self.tools, call, moment)
-        touch = replace(found.touch, counts=self.counts, stops=bool(self.stops))
-        return replace(found, touch=touch, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
+        moment = self.moment(said, "call", counts=self.counts)
+        if failed(said.tool_response):
+            return moment
+        touch = replace(
+            NO_FILES, plain=self.plain, max_bytes=self.max_bytes, counts=self.counts, stops=bool(self.stops)
+        )
+        event = TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
+        found = touched(event, self.tools, said.tool_name, said.tool_input, said.tool_response)
+        return found or without_files(moment, self.tools, said.tool_name, said.tool_input)
 
 
 def event_as(event: bytes, shape: type[T]) -> T:
@@ -266,28 +257,27 @@ def event_as(event: bytes, shape: type[T]) -> T:
         raise Refused(Code.INVALID_INPUT, f"malformed hook event: {malformed}") from None
 
 
-def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEvent | None:
-    """The files that a call has touched and what it says of their old texts, in no conversation yet."""
-    files = files_of(tools, call.name, call.arguments)
+def touched(
+    event: TouchEvent, tools: HostTools, name: str, arguments: object, response: object = None
+) -> TouchEvent | None:
+    """The event with the files that a call has touched and what it says of their old texts; None without files."""
+    files = files_of(tools, name, arguments)
     if not files:
         return None
-    tool = tools[call.name]
+    tool = tools[name]
     if tool.kind == "read":
-        return TouchEvent(Touch(files, "read", plain=form.plain, max_bytes=form.max_bytes), "")
-    patch = fields(call.arguments).get(tool.patch) if tool.patch else None
-    old = old_texts_of(files, call.arguments, call.response, patch)
-    before = dict(old.known) or None
-    touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before, batch="part")
-    return TouchEvent(touch, "", undos=old.undos)
+        return replace(event, touch=replace(event.touch, paths=files, kind="read"))
+    old = old_texts_of(files, arguments, response, fields(arguments).get(tool.patch) if tool.patch else None)
+    touch = replace(event.touch, paths=files, kind=tool.kind, before=dict(old.known) or None, batch="part")
+    return replace(event, touch=touch, undos=old.undos)
 
 
-def without_files(tools: HostTools, call: ToolCall, moment: MomentEvent) -> MomentEvent | UnreadEvent:
+def without_files(moment: MomentEvent, tools: HostTools, name: str, arguments: object) -> MomentEvent | UnreadEvent:
     """What a call is that touched no file which is known: one that is not read where it should have named some."""
-    tool = tools.get(call.name)
-    given = fields(call.arguments)
-    if tool is None or tool.kind == "read" or any(given.get(name) for name in (*tool.paths, tool.patch or "")):
+    tool, given = tools.get(name), fields(arguments)
+    if tool is None or tool.kind == "read" or any(given.get(one) for one in (*tool.paths, tool.patch or "")):
         return moment
-    return UnreadEvent(f"{moment.event} of {call.name}", tuple(given), moment)
+    return UnreadEvent(f"{moment.event} of {name}", tuple(given), moment)
 
 
 def files_of(tools: HostTools, name: str, arguments: object) -> tuple[str, ...]:

@@ -51,7 +51,11 @@ def _environment(home: Path) -> Mapping[str, str]:
 async def _show(root: Path, environment: Mapping[str, str]) -> None:
     click.echo("A project of two files: greeting.py defines greet(name), main.py calls it.\n")
     async with pilotfish.open(root, host="claude-code", shell=computer(environment)) as workspace:
-        await _warm(workspace)
+        click.echo("Starting the language server … ", nl=False)
+        checked, milliseconds = await _timed(lambda: workspace.check("greeting.py", "main.py"))
+        if not checked.ok:
+            raise ServerFailed(Code.SERVER_MISSING, f"no language server answered: {checked.meta.reason}")
+        click.echo(f"ready after {milliseconds / 1000:.1f} s.\n")
         feedback, milliseconds = await _after(workspace, root, BROKEN)
         click.echo("An agent rewrites greeting.py. The result of its edit then carries:\n")
         click.echo(_indented(feedback.text))
@@ -74,14 +78,6 @@ def require_both(feedback: Feedback) -> None:
         why = (feedback.reason or "main.py was not reported").rstrip(".")
         hint = "On a busy machine a server may need longer than an edit waits: try again."
         raise ServerFailed(Code.PROTOCOL_ERROR, f"The demo did not see both files break: {why}.", hint=hint)
-
-
-async def _warm(workspace: Workspace) -> None:
-    click.echo("Starting the language server … ", nl=False)
-    checked, milliseconds = await _timed(lambda: workspace.check("greeting.py", "main.py"))
-    if not checked.ok:
-        raise ServerFailed(Code.SERVER_MISSING, f"no language server answered: {checked.meta.reason}")
-    click.echo(f"ready after {milliseconds / 1000:.1f} s.\n")
 
 
 async def _after(workspace: Workspace, root: Path, text: str) -> tuple[Feedback, float]:

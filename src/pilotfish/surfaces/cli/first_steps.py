@@ -70,18 +70,14 @@ def begin(context: click.Context, *, yes: bool) -> None:
     if not (yes or (asks and wanted)):
         return
     for server in wanted.servers:
-        _install(context, server)
+        try:
+            context.invoke(install, servers=(server,))
+        except Failure as failure:
+            # One that cannot be installed does not keep the others from it.
+            click.echo(f"{server}: {failure.message} {failure.hint or ''}".rstrip(), err=True)
     if wanted.agents:
         with suppress(click.exceptions.Exit):  # it has said what it could not do
             context.invoke(setup, every=True, yes=True)
     if overview.languages:
         context.meta[WAS_ASKED] = True
         context.invoke(check)
-
-
-def _install(context: click.Context, server: str) -> None:
-    """One that cannot be installed does not keep the others from it."""
-    try:
-        context.invoke(install, servers=(server,))
-    except Failure as failure:
-        click.echo(f"{server}: {failure.message} {failure.hint or ''}".rstrip(), err=True)

@@ -119,8 +119,6 @@ class HostPlan(Struct, frozen=True):
 
 
 class SetupRun(Struct, frozen=True):
-    """One run of `setup` or of its removal."""
-
     where: Where
     receipts: Receipts
     way: Way | None

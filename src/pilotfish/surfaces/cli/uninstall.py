@@ -19,7 +19,6 @@ from pilotfish.errors import Failure
 from pilotfish.hosts.edits.edit import MARK
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.changes import Receipts, carry_out, plan_removal, read_host_file
-from pilotfish.hosts.shared.host_spec import WiredFile
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.paths import BIN, ancestors, is_inside
 from pilotfish.surfaces.cli.daemon import stop_daemon
@@ -36,8 +35,6 @@ MIB = 1024 * 1024
 
 
 class Removal(Struct, frozen=True):
-    """All that goes."""
-
     plans: tuple[HostPlan, ...]
     """Of one file each: one that cannot be restored keeps no other from it."""
     paths: tuple[str, ...]
@@ -74,7 +71,10 @@ def uninstall(context: click.Context, servers: tuple[str, ...], *, yes: bool, dr
         _say_stuck(removal.stuck, receipts)
     if dry_run or removal.is_empty:
         context.exit(0)
-    if not yes and not _may_remove():
+    if not yes and not sys.stdin.isatty():
+        click.echo("Nothing was changed, as nobody can be asked here: add --yes to remove all of this.")
+        context.exit(1)
+    if not yes and not click.confirm("Remove all of this?", default=False):
         context.exit(1)
     click.echo(stop_daemon())
     stuck = _restore(removal, receipts)
@@ -100,18 +100,14 @@ def planned(places: Places, receipts: Receipts, *, keep_config: bool) -> Removal
         try:
             plans.append(HostPlan(host, (plan_removal(file, receipts),)))
         except Failure as failure:
-            if _may_be_ours(file, receipts):
-                stuck[real_path(file.path)] = failure.message
+            # It cannot be parsed; one that setup has never written is no reason to fail.
+            content, path = b"", real_path(file.path)
+            with suppress(Failure):
+                content = read_host_file(file.path, file.within).content or b""
+            if MARK.encode() in content.lower() or path in receipts.files():
+                stuck[path] = failure.message
     paths = own_paths(places, keep_config=keep_config, keep_setup=bool(stuck))
     return Removal(tuple(plan for plan in plans if plan.needed), paths, stuck)
-
-
-def _may_be_ours(file: WiredFile, receipts: Receipts) -> bool:
-    """Of a file that cannot be parsed; one that setup has never written is no reason to fail."""
-    with suppress(Failure):
-        if MARK.encode() in (read_host_file(file.path, file.within).content or b"").lower():
-            return True
-    return real_path(file.path) in receipts.files()
 
 
 def _restore(removal: Removal, receipts: Receipts) -> dict[str, str]:
@@ -169,13 +165,6 @@ def _size(path: str) -> int:
         with suppress(FileNotFoundError):  # the daemon still runs
             sizes += [os.lstat(os.path.join(folder, name)).st_size for name in names]
     return sum(sizes)
-
-
-def _may_remove() -> bool:
-    if not sys.stdin.isatty():
-        click.echo("Nothing was changed, as nobody can be asked here: add --yes to remove all of this.")
-        return False
-    return click.confirm("Remove all of this?", default=False)
 
 
 def _delete(paths: tuple[str, ...], places: Places) -> None:

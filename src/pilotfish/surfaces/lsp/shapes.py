@@ -216,7 +216,6 @@ class FilePlaces(Struct, frozen=True):
 
 
 def paths_in(data: object) -> Iterator[str]:
-    """The files that an answer has places in."""
     if isinstance(data, tuple | list):
         for each in data:  # pyright: ignore[reportUnknownVariableType] -- whatever it holds
             yield from paths_in(each)  # pyright: ignore[reportUnknownArgumentType]
@@ -275,7 +274,6 @@ def hover(found: Hover | None, _: FilePlaces) -> JsonObject | None:
 
 
 def symbol_list(found: Sequence[Symbol], places: FilePlaces) -> list[WireSymbol]:
-    """`SymbolInformation[]`."""
     return [
         WireSymbol(
             one.name,

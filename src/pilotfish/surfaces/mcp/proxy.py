@@ -51,8 +51,6 @@ LOST = "The daemon of Pilotfish ended before it answered. Ask again: the next ca
 
 
 class MessageHead(Struct, frozen=True):
-    """What is read of a message."""
-
     id: Id | None = None
     method: str | None = None
 
@@ -76,7 +74,6 @@ class HostRecord:
         self._lines = LineDecoder(MAX_SAID)
 
     def said(self, data: bytes) -> None:
-        """The host has sent this."""
         for line in filter(None, self._lines.feed(data)):
             message = _head(line)
             if message.method == "initialize":
@@ -87,7 +84,6 @@ class HostRecord:
                 self._owed[message.id] = None if message.method == "initialize" or _may_write(line) else line
 
     def heard(self, line: bytes) -> None:
-        """The host was sent this line."""
         message = _head(line)
         if message.method is None and message.id is not None:
             self._owed.pop(message.id, None)
@@ -117,8 +113,6 @@ class HostRecord:
 
 
 class WholeLines:
-    """The lines of a stream."""
-
     def __init__(self, stream: DaemonStream) -> None:
         self.stream = stream
         self._decoder = LineDecoder(MAX_HEARD)
@@ -144,7 +138,6 @@ class LastingConnection:
         """Whether a daemon was connected: from then on the host may have been heard."""
 
     async def serve(self) -> None:
-        """Carry messages until the host ends."""
         first = b""
         while True:
             async with self._connect() as stream:

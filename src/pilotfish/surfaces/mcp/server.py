@@ -81,8 +81,6 @@ ROOTS_SECONDS = 3.0
 
 
 class ClientRoots:
-    """The client sessions of one connection."""
-
     def __init__(self, service: Service, open_session: OpenSession) -> None:
         self._service = service
         self._open = open_session
@@ -103,7 +101,6 @@ class ClientRoots:
         self._known = False
 
     def end(self) -> None:
-        """The connection is over."""
         for session in self._sessions.values():
             self._service.end(session)
         self._sessions.clear()
@@ -182,7 +179,6 @@ async def reporting(
 
 
 def waiting_for(service: Service, client: ClientSession) -> str:
-    """Why there is no answer yet."""
     workspace = service.workspaces.of(client)
     ours = {key.server: entry for key, entry in service.pool.entries().items() if workspace.holds(key.root)}
     starting = [f"{server} is starting" for server, entry in ours.items() if isinstance(entry.slot, Starting)]
@@ -208,7 +204,6 @@ WorkspaceOf = Callable[[ClientSession], Workspace]
 
 
 async def serve(stream: ByteStream, service: Service, open_session: OpenSession, options: McpOptions) -> None:
-    """Serve one client until it closes its end."""
     connection = McpClient(service, open_session, options)
     server = sdk_server(lambda _context: connection)
 
@@ -224,24 +219,22 @@ async def serve(stream: ByteStream, service: Service, open_session: OpenSession,
 
 def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     """The SDK's server with our handlers; `of` finds the client of a call."""
-
-    async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
-        return await of(context).list_tools(context, params)
-
-    async def called(context: Context, params: types.CallToolRequestParams) -> JsonObject:
-        return await of(context).call_tool(context, params)
-
-    async def moved(context: Context, params: types.NotificationParams) -> None:
-        await of(context).roots_changed(context, params)
-
     server = _Server("pilotfish", version=VERSION, instructions=INSTRUCTIONS)
     # The SDK reports spans to whatever collector the environment names; nothing leaves the machine from here.
     server.middleware[:] = [_whole_arguments]
-    server.add_request_handler("tools/list", types.PaginatedRequestParams, listed)
-    server.add_request_handler("tools/call", types.CallToolRequestParams, called)
+    server.add_request_handler(
+        "tools/list", types.PaginatedRequestParams, lambda context, _: of(context).list_tools(context)
+    )
+    server.add_request_handler(
+        "tools/call", types.CallToolRequestParams, lambda context, params: of(context).call_tool(context, params)
+    )
     server.add_request_handler("prompts/list", types.PaginatedRequestParams, listed_prompts)
     server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompt_of)
-    server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, moved)
+    server.add_notification_handler(
+        "notifications/roots/list_changed",
+        types.NotificationParams,
+        lambda context, _: of(context).roots_changed(context),
+    )
     return server
 
 
@@ -275,7 +268,7 @@ class McpClient:
     def end(self) -> None:
         self._roots.end()
 
-    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
+    async def list_tools(self, context: Context) -> types.ListToolsResult:
         self._listed = await self._offered_now(context, self._service.workspaces.of)
         tools = list[Schema]()
         if self._listed != "nothing":
@@ -284,7 +277,7 @@ class McpClient:
             tools = tool_schemas(Format.MCP, self._listed, rows)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
-    async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
+    async def roots_changed(self, context: Context) -> None:
         self._roots.forget_roots()
         await self._announce_changed_tools(context, self._service.workspaces.of)
 
@@ -388,7 +381,6 @@ def _object(arguments: object) -> dict[str, object]:
 
 
 def _path(arguments: Mapping[str, object]) -> str | None:
-    """The file that a call names, if any."""
     named = arguments.get("filePath", arguments.get("file_path"))
     if isinstance(named, str):
         return named

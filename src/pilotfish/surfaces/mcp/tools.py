@@ -59,7 +59,6 @@ def result(given: Answer[Any], *, with_envelope: bool = False) -> JsonObject:
 
 
 def text_result(text: str) -> JsonObject:
-    """Plain text as the result of a call."""
     return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False}
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from unicodedata import normalize
 
@@ -12,7 +13,6 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from pilotfish.protocol.uris import path_of
 from pilotfish.system.clock import WallClock
-from pilotfish.system.watching.folder_watcher import closing
 from pilotfish.system.watching.portable import events_watcher
 from support.folding import folding
 from support.servers.importer import importer
@@ -34,7 +34,7 @@ async def work(tmp_path: Path) -> AsyncGenerator[WatchedService]:
     for name in ("disk", "mount"):
         (tmp_path / name).mkdir()
     with folding(tmp_path / "disk", tmp_path / "mount") as mount, anyio.fail_after(BOUND_SECONDS):
-        async with watched_service(mount, importer, watch=lambda: closing(events_watcher(WallClock()))) as service:
+        async with watched_service(mount, importer, watch=lambda: aclosing(events_watcher(WallClock()))) as service:
             yield service
 
 

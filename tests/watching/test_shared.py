@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.system.clock import WallClock
 from pilotfish.system.watching.inotify import Inotify, inotify_watcher
-from pilotfish.system.watching.shared import SharedWatchers
+from pilotfish.system.watching.watcher import SharedWatchers
 from support.watching.short_of import FewWatches
 from support.watching.watched import BOUND_SECONDS, EVERYTHING, Watched, registered
 

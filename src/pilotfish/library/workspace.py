@@ -66,7 +66,7 @@ from pilotfish.system.process import spawn
 from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.vitals import SystemVitals
-from pilotfish.system.watching.watcher import sharing_watchers
+from pilotfish.system.watching.watcher import SharedWatchers
 
 if TYPE_CHECKING:
     from pilotfish.batch.patches import Judgement, Patch
@@ -112,7 +112,7 @@ async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
 def computer(environment: Mapping[str, str]) -> System:
     """The real shell, for a user with this environment."""
     places = user_places(environment)
-    return System(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=sharing_watchers())
+    return System(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=SharedWatchers().open)
 
 
 def _at_place(operation: Operation, _data: type[D]):

@@ -52,6 +52,18 @@ async def side_by_side(work: Callable[[K], Awaitable[V]], items: Sequence[K]) ->
     return [results[number] for number in range(len(items))]
 
 
+async def first_of(*works: Callable[[], Awaitable[object]]) -> None:
+    """Do all of these until one is done, which cancels the others."""
+    async with owned_tasks() as tasks:
+
+        async def one(work: Callable[[], Awaitable[object]]) -> None:
+            await work()
+            tasks.cancel_scope.cancel()
+
+        for work in works:
+            tasks.start_soon(one, work)
+
+
 async def a_few_at_once(work: Callable[[K], Awaitable[None]], items: Sequence[K], most: int) -> None:
     """Do `work` for each item in their order, at most so many at a time."""
     waiting = iter(items)

@@ -2,11 +2,11 @@
 
 import errno
 import os
+from contextlib import aclosing
 from functools import partial
 
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import OpenWatcher
-from pilotfish.system.watching.folder_watcher import closing
 from pilotfish.system.watching.inotify import IGNORED, QUEUE_OVERFLOW, Inotify, InotifyEvent, inotify_watcher
 
 
@@ -55,4 +55,4 @@ class FewWatches(Inotify):
 
 def watches_for(limit: int) -> OpenWatcher:
     """Opens watchers with room for `limit` folders each."""
-    return lambda: closing(inotify_watcher(WallClock(), partial(FewWatches, limit)))
+    return lambda: aclosing(inotify_watcher(WallClock(), partial(FewWatches, limit)))

@@ -1,7 +1,7 @@
 """A watcher over a folder, and the changes that it finds."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Coalescer, WatchRegistration, watch_registrations
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import Clock, Interest, Watcher, WatchHealth
-from pilotfish.system.watching.folder_watcher import FolderWatcher, closing
+from pilotfish.system.watching.folder_watcher import FolderWatcher
 from pilotfish.system.watching.inotify import Inotify, inotify_watcher
 
 BOUND_SECONDS = 10.0
@@ -66,7 +66,7 @@ async def watched(
     """A watcher that covers these globs below `root`: `watcher_of`, or one of inotify that `make` makes."""
     clock = WallClock()
     with anyio.fail_after(bound):
-        async with closing(inotify_watcher(clock, make) if watcher_of is None else watcher_of(clock)) as watcher:
+        async with aclosing(inotify_watcher(clock, make) if watcher_of is None else watcher_of(clock)) as watcher:
             made = Watched(root, watcher)
             await made.cover(*registered(*globs))
             yield made

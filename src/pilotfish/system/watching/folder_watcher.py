@@ -11,9 +11,9 @@ One hint may stand for a tree of any size that was moved here or away, so at onc
 """
 
 import math
+import os
 import time
-from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import anyio
@@ -21,10 +21,10 @@ import anyio.to_thread
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import PathChange
+from pilotfish.paths import top_folder
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
-from pilotfish.system.tasks import owned_tasks
-from pilotfish.system.watching.aliases import Aliases
+from pilotfish.system.tasks import first_of
 from pilotfish.system.watching.ignoring import tops
 from pilotfish.system.watching.tree import MAX_FOLDERS, MAX_SHARED, WatchedTree
 from pilotfish.system.watching.watches import Sentry, Watches
@@ -53,10 +53,6 @@ class Hints(Struct):
     has_folders: bool = False
     are_lost: bool = False
     """The system dropped some."""
-
-    @property
-    def need_a_walk(self) -> bool:
-        return self.has_folders or self.are_lost
 
 
 class ChangeSource(Sentry, Protocol):
@@ -88,14 +84,6 @@ class ChangeSource(Sentry, Protocol):
     async def close(self) -> None: ...
 
 
-@asynccontextmanager
-async def closing(watcher: "FolderWatcher") -> AsyncGenerator["FolderWatcher"]:
-    try:
-        yield watcher
-    finally:
-        await watcher.close()
-
-
 class FolderWatcher:
     """Whoever makes one must close it."""
 
@@ -116,10 +104,11 @@ class FolderWatcher:
         async with self._lock:
             before = self._interest
             try:
-                if (before.roots, before.registrations) == (interest.roots, interest.registrations):
-                    self._attend(interest)
-                else:
-                    await anyio.to_thread.run_sync(self._cover, interest)
+                if (before.roots, before.registrations) != (interest.roots, interest.registrations):
+                    await anyio.to_thread.run_sync(lambda: self._tree.cover(tops(interest)))
+                    self._aliases.learn()
+                self._tree.attend(interest.folders)
+                self._interest = interest
             finally:
                 self._renewed.set()
                 self._renewed = anyio.Event()
@@ -137,25 +126,20 @@ class FolderWatcher:
         if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
             return None
         self._source.read(self._hints, self._tree.watches)
-        if self._hints.need_a_walk or not self._tree.is_settled():
+        if self._hints.has_folders or self._hints.are_lost or not self._tree.is_settled():
             return None
         self._look_at_hints()
-        return None if self._tree.has_new_rules else self._tree.take()
+        return None if self._tree.to_reread else self._tree.take()
 
     async def wait_for_changes(self) -> None:
-        async with owned_tasks() as tasks:
-            renewed = self._renewed
-
-            async def wait_for_cover() -> None:
-                await renewed.wait()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(wait_for_cover)
+        async def wait_for_events() -> None:
             async with self._lock:  # a walk in its thread changes what is watched
-                unwatched, polls = frozenset(self._tree.watches.without), self._polls
+                unwatched = frozenset(self._tree.watches.without)
+                polls = self._tree.missing or (unwatched and not self._source.tells_of_polled)
             with anyio.move_on_after(POLL_SECONDS if polls else math.inf):
                 await self._source.readable(unwatched)
-            tasks.cancel_scope.cancel()
+
+        await first_of(self._renewed.wait, wait_for_events)
 
     @property
     def health(self) -> WatchHealth:
@@ -167,26 +151,13 @@ class FolderWatcher:
         polled = 0 if self._source.tells_of_polled else without
         return WatchHealth(len(tree.watches) + without - polled, polled, self._overflows, degraded, behind)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Also while everything around is being cancelled; a walk that is under way ends by itself."""
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             await self._lock.acquire()
             self._lock.release()
         with anyio.CancelScope(shield=True):
             await self._source.close()
-
-    def _cover(self, interest: Interest) -> None:
-        self._tree.cover(tops(interest))
-        self._aliases.learn()
-        self._attend(interest)
-
-    def _attend(self, interest: Interest) -> None:
-        self._tree.attend(interest.folders)
-        self._interest = interest
-
-    @property
-    def _polls(self) -> bool:
-        return self._tree.missing or bool(self._tree.watches.without and not self._source.tells_of_polled)
 
     def _degraded(self) -> str | None:
         if self._tree.crowded:
@@ -199,20 +170,21 @@ class FolderWatcher:
         return too_many if self._tree.has_too_many_links else None
 
     def _catch_up(self) -> None:
-        self._look()
-        self._tree.reread()
-
-    def _look(self) -> None:
         """Look wherever something may have changed."""
         self._source.read(self._hints, self._tree.watches)
         if self._hints.are_lost:
             self._hints = Hints()
             self._overflows += 1
-            self._tree.compare_all()
+            for folder in self._tree.folders():
+                self._tree.compare(folder)
         else:
             self._look_at_hints()
-            self._tree.poll(_used_up(self._source.slice_seconds))
+            # Of the processor by this thread, or where that has little of it, of a time that still bounds the answer.
+            seconds = self._source.slice_seconds
+            worked, waited = time.thread_time() + seconds, time.monotonic() + min(seconds * BUSY, MAX_SECONDS)
+            self._tree.poll(lambda: time.thread_time() >= worked or time.monotonic() >= waited)
         self._tree.settle()
+        self._tree.reread()
 
     def _look_at_hints(self) -> None:
         hints, self._hints = self._hints, Hints()
@@ -220,7 +192,59 @@ class FolderWatcher:
             self._tree.look(folder, name, written=written)
 
 
-def _used_up(seconds: float) -> Callable[[], bool]:
-    """Of the processor by this thread, or where that has little of it, of a time that still bounds the answer."""
-    worked, waited = time.thread_time() + seconds, time.monotonic() + min(seconds * BUSY, MAX_SECONDS)
-    return lambda: time.thread_time() >= worked or time.monotonic() >= waited
+# --- Other names ------------------------------------------------------------------------------------------------------
+
+# Links inside the root to folders inside the root. Nobody is told of a write under these names, and a server may know a
+# file by one of them alone. So each change below the folder that a link leads to is told again below the link; and when
+# the link leads elsewhere, all that is below it.
+
+MAX_STEPS = 3
+"""Links on the way to a file: one in a folder that another one leads to, and so on."""
+
+MAX_CHANGES = 50_000
+"""In one answer; no project has as many files below links."""
+
+
+class Aliases:
+    def __init__(self, tree: WatchedTree) -> None:
+        self._tree = tree
+        self._links: dict[AbsPath, str] = {}
+
+    def learn(self) -> None:
+        """Something else is watched now: the links that were found by this are not news."""
+        self._links = self._tree.inner_links() | self._links
+
+    def of(self, found: Sequence[PathChange]) -> tuple[PathChange, ...]:
+        """These changes under their other names, and what has changed because links lead elsewhere."""
+        if not found:
+            return ()
+        before, self._links = self._links, self._tree.inner_links()
+        if not before and not self._links:
+            return ()
+        switched = [link for link in before.keys() | self._links.keys() if before.get(link) != self._links.get(link)]
+        changes = [one for link in switched for one in self._switched(link, before.get(link), self._links.get(link))]
+        names: dict[str, list[AbsPath]] = {}
+        for links in (before, self._links):
+            names |= {real: [link for link in links if links[link] == real] for real in links.values()}
+        told, step = dict[AbsPath, PathChange](), [*found, *changes]
+        for _ in range(MAX_STEPS):
+            step = [alias for one in step for alias in _aliases(one, names) if alias.path not in told]
+            told |= {one.path: one for one in step}
+        return (*changes, *told.values())[:MAX_CHANGES]
+
+    def _switched(self, link: AbsPath, before: str | None, now: str | None) -> Iterator[PathChange]:
+        old, new = self._names_below(before), self._names_below(now)
+        for name in old | new:
+            change = Change.DELETED if name not in new else Change.CHANGED if name in old else Change.CREATED
+            yield PathChange(AbsPath(link + name), change, is_alias=True)
+
+    def _names_below(self, top: str | None) -> set[str]:
+        return set() if top is None else {path[len(top) :] for path in self._tree.files_below(top)}
+
+
+def _aliases(change: PathChange, names: Mapping[str, Sequence[AbsPath]]) -> Iterator[PathChange]:
+    folder = os.path.dirname(change.path)
+    while folder != top_folder(folder):
+        for link in names.get(folder, ()):
+            yield PathChange(AbsPath(link + change.path[len(folder) :]), change.change, is_alias=True)
+        folder = os.path.dirname(folder)

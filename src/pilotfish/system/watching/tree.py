@@ -103,7 +103,7 @@ class WatchedTree:
         """A folder stands behind the one that it is in."""
         self._replaced: list[AbsPath] = []
         """Folders whose place another one has taken, or that were away and are back."""
-        self._to_reread: set[AbsPath] = set()
+        self.to_reread: set[AbsPath] = set()
         """Folders whose `.gitignore` has changed."""
         self._found: list[PathChange] = []
         self._linked: dict[AbsPath, str] = {}
@@ -192,7 +192,7 @@ class WatchedTree:
             return
         if self._is_told_late and name not in folder.files and name not in folder.folders:
             # Told late, and by the spelling of who wrote it, which may not be the disk's: only a listing has that.
-            self._compare(path)
+            self.compare(path)
             return
         inside = join(path, name)
         entry = look_at(inside)
@@ -212,8 +212,8 @@ class WatchedTree:
         """Whether `settle` has nothing to do."""
         return not (
             any(target_stamp(path) != stamp for path, stamp in self._shared.items())
-            or any(self._has_moved(top) for top in self._untold())
-            or self.watches.has_unwatched
+            or any(inode_of(top) != self._inode(top) for top in self._untold())
+            or self.watches.lost
         )
 
     def settle(self) -> None:
@@ -231,27 +231,35 @@ class WatchedTree:
                     # A step behind the link may lead elsewhere now.
                     self._mind_link(folder, path, is_shared=True)
         for top in self._untold():
-            self._look_at_top(top, self._tops.get(top, SHALLOW))
+            inode, known = inode_of(top), self._inode(top)
+            if known is None and inode is not None:
+                self._tell(top, Change.CREATED)
+                self._enter(top, self._tops.get(top, SHALLOW))
+            elif known is not None and inode is None:
+                self._forget(top)
+                self._tell(top, Change.DELETED)
+            elif known != inode:
+                self.compare(top)
         for _ in range(MAX_ROUNDS):
-            self._replaced += self.watches.take_unwatched()
+            self._replaced += self.watches.take_lost()
             while self._replaced:
-                self._compare(self._replaced.pop())
-
-    @property
-    def has_new_rules(self) -> bool:
-        """Whether `reread` has something to do."""
-        return bool(self._to_reread)
+                self.compare(self._replaced.pop())
 
     def reread(self) -> None:
-        """Heed what `.gitignore` files say now. A long one takes long, and it may lead to all of a tree."""
-        for path in self._to_reread:
-            self._reread(path)
-        self._to_reread.clear()
+        """Heed what `.gitignore` files say now: go where they lead, and leave where they do not. Tells of nothing.
 
-    def compare_all(self) -> None:
-        """Events were lost: look at everything."""
-        for path in self.folders():
-            self._compare(path)
+        A long one takes long, and it may lead to all of a tree.
+        """
+        for path in self.to_reread:
+            folder = self._folders.get(path)
+            if folder is None or folder.rules.shallow:
+                continue
+            inside = path.rstrip(os.sep) + os.sep
+            before = {known for known in self._folders if known.startswith(inside)}
+            for known in before - self._reach(path, folder.rules.without_own(path)):
+                if not self._is_top(known):
+                    self._drop(known)
+        self.to_reread.clear()
 
     def poll(self, enough: Callable[[], bool]) -> None:
         """Look at the folders that are not watched: all that are attended to, then the longest unpolled ones first.
@@ -263,13 +271,13 @@ class WatchedTree:
         without = tuple(self.watches.without)
         for path in without:
             if path in self._attended:
-                self._compare(path)
+                self.compare(path)
         for path in without:
             if enough():
                 self.is_behind = True
                 return
             if path not in self._attended:
-                self._compare(path)
+                self.compare(path)
 
     def _untold(self) -> list[AbsPath]:
         """Folders that were asked for and of which no folder above tells."""
@@ -278,22 +286,9 @@ class WatchedTree:
 
     # --- Comparing ---------------------------------------------------------------------------------------------------
 
-    def _has_moved(self, top: AbsPath) -> bool:
-        known = self._folders.get(top)
-        return inode_of(top) != (None if known is None else known.inode)
-
-    def _look_at_top(self, top: AbsPath, rules: Rules) -> None:
-        inode = inode_of(top)
-        known = self._folders.get(top)
-        if known is None:
-            if inode is not None:
-                self._tell(top, Change.CREATED)
-                self._enter(top, rules)
-        elif inode is None:
-            self._forget(top)
-            self._tell(top, Change.DELETED)
-        elif inode != known.inode:
-            self._compare(top)
+    def _inode(self, path: AbsPath) -> int | None:
+        """The inode that a folder had when it was last looked at."""
+        return self._folders[path].inode if path in self._folders else None
 
     def _look_at_folder(
         self, parent: WatchedFolder, path: AbsPath, name: str, inode: int, *, written: bool = False
@@ -339,7 +334,7 @@ class WatchedTree:
         content = read_regular(path, MAX_COMPARED, is_whole=True) if self._is_told_late else None
         return None if content is None else hash(content)
 
-    def _compare(self, path: AbsPath) -> None:
+    def compare(self, path: AbsPath) -> None:
         """Compare one folder with the disk, and watch what is there now."""
         folder = self._folders.get(path)
         if folder is None:
@@ -348,7 +343,13 @@ class WatchedTree:
         self.watches.watch(path, follow=follow)
         listed = listing(path, follow=follow)
         if listed is None:
-            self._look_from_above(path)
+            # It is gone, or closed to us: then it stays as it was last seen.
+            if inode_of(path, follow=follow) is None:
+                parent = self._folders.get(AbsPath(os.path.dirname(path)))
+                if parent is not None:
+                    parent.folders.pop(os.path.basename(path), None)
+                self._forget(path)
+                self._tell(path, Change.DELETED)
             return
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
@@ -367,29 +368,9 @@ class WatchedTree:
         for name, inode in listed.folders.items():
             self._look_at_folder(folder, join(path, name), name, inode)
 
-    def _look_from_above(self, path: AbsPath) -> None:
-        """A folder that cannot be listed is gone, or closed to us: then it stays as it was last seen."""
-        if inode_of(path, follow=self._may_be_link(path)) is None:
-            parent = self._folders.get(AbsPath(os.path.dirname(path)))
-            if parent is not None:
-                parent.folders.pop(os.path.basename(path), None)
-            self._forget(path)
-            self._tell(path, Change.DELETED)
-
     def _mind_rules(self, path: AbsPath, name: str) -> None:
         if name == IGNORE_FILE:
-            self._to_reread.add(AbsPath(os.path.dirname(path)))
-
-    def _reread(self, path: AbsPath) -> None:
-        """A `.gitignore` changed: go where it now leads, and leave where it does not. Tells of nothing."""
-        folder = self._folders.get(path)
-        if folder is None or folder.rules.shallow:
-            return
-        inside = path.rstrip(os.sep) + os.sep
-        before = {known for known in self._folders if known.startswith(inside)}
-        for known in before - self._reach(path, folder.rules.without_own(path)):
-            if not self._is_top(known):
-                self._drop(known)
+            self.to_reread.add(AbsPath(os.path.dirname(path)))
 
     # --- Coming and going --------------------------------------------------------------------------------------------
 
@@ -403,8 +384,12 @@ class WatchedTree:
             if folder is None:
                 reached.update(self._enter(path, rules, quietly=True))
                 continue
-            if not self._moves_aside(folder, rules):
-                continue
+            before, after = folder.rules.aside, rules.aside
+            if before != after:
+                if after is not None and self._aside[after] >= MAX_ASIDE:
+                    continue
+                self._aside.subtract([before] if before is not None else [])
+                self._aside.update([after] if after is not None else [])
             reached.add(path)
             folder.rules = rules.with_own(path) if IGNORE_FILE in folder.files else rules
             waiting += self._ways_below(path, folder)
@@ -433,8 +418,14 @@ class WatchedTree:
         known = self._folders.get(path)
         if known is not None and known.rules.shallow and not rules.shallow:
             self._drop(path)
-        elif known is not None or not (rules.shallow or self._has_room(rules)):
+        elif known is not None:
             return None
+        elif not rules.shallow:
+            if rules.aside is not None and self._aside[rules.aside] >= MAX_ASIDE:
+                return None
+            self.crowded = self.crowded or len(self._folders) >= MAX_FOLDERS
+            if self.crowded:
+                return None
         follow = self._may_be_link(path)
         self.watches.watch(path, follow=follow)
         listed = listing(path, follow=follow)
@@ -444,8 +435,7 @@ class WatchedTree:
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
             listed = Listing(0, {}, {})
-        links = set(listed.shared)
-        folder = WatchedFolder(rules, listed.inode, listed.files, listed.folders, links)
+        folder = WatchedFolder(rules, listed.inode, listed.files, listed.folders, set(listed.shared))
         self._folders[path] = folder
         if rules.aside is not None:
             self._aside[rules.aside] += 1
@@ -556,17 +546,6 @@ class WatchedTree:
     def _is_top(self, path: AbsPath) -> bool:
         return path in self._tops or path in self._attended
 
-    def _moves_aside(self, folder: WatchedFolder, rules: Rules) -> bool:
-        """A folder gets other rules; False when there is no room for it under these."""
-        before, after = folder.rules.aside, rules.aside
-        if after is not None and after != before and self._aside[after] >= MAX_ASIDE:
-            return False
-        if before is not None:
-            self._aside[before] -= 1
-        if after is not None:
-            self._aside[after] += 1
-        return True
-
     def _share(self, path: AbsPath) -> None:
         if len(self._shared) < MAX_SHARED:
             self._shared[path] = self._certain(target_stamp(path))
@@ -577,12 +556,6 @@ class WatchedTree:
 
     def _may_be_link(self, path: AbsPath) -> bool:
         return self._is_top(path) or path in self._linked
-
-    def _has_room(self, rules: Rules) -> bool:
-        if rules.aside is not None and self._aside[rules.aside] >= MAX_ASIDE:
-            return False
-        self.crowded = self.crowded or len(self._folders) >= MAX_FOLDERS
-        return not self.crowded
 
     def _tick(self) -> float:
         """From when on the time of a change is too young to be relied on."""

@@ -29,7 +29,8 @@ class Watches:
         self._folders: dict[int, AbsPath] = {}
         self.without: dict[AbsPath, None] = {}
         """The folders that cannot be watched, the one that was tried longest ago first."""
-        self._unwatched: list[AbsPath] = []
+        self.lost: list[AbsPath] = []
+        """Folders that have lost their watch."""
 
     def __len__(self) -> int:
         return len(self._folders)
@@ -54,7 +55,7 @@ class Watches:
             owner = self._folders.get(number)
             if owner is not None:
                 del self._numbers[owner]
-                self._unwatched.append(owner)
+                self.lost.append(owner)
             self._numbers[folder], self._folders[number] = number, folder
 
     def unwatch(self, folder: AbsPath) -> None:
@@ -67,17 +68,12 @@ class Watches:
         folder = self._folders.pop(watch, None)
         if folder is not None:
             del self._numbers[folder]
-            self._unwatched.append(folder)
+            self.lost.append(folder)
 
-    @property
-    def has_unwatched(self) -> bool:
-        """Whether folders have lost their watch."""
-        return bool(self._unwatched)
-
-    def take_unwatched(self) -> tuple[AbsPath, ...]:
+    def take_lost(self) -> tuple[AbsPath, ...]:
         """The folders that lost their watch since the last call, and have none yet."""
-        unwatched, self._unwatched = self._unwatched, []
-        return tuple(folder for folder in unwatched if folder not in self._numbers)
+        lost, self.lost = self.lost, []
+        return tuple(folder for folder in lost if folder not in self._numbers)
 
     def _release(self, folder: AbsPath) -> None:
         number = self._numbers.pop(folder)

@@ -23,8 +23,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.ipc.client_sessions import ClientSessions
-from pilotfish.ipc.upgrades import DaemonContext, Upgraded
+from pilotfish.ipc.client_sessions import ClientSessions, DaemonContext, Upgraded
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
 from pilotfish.system.clock import current_time

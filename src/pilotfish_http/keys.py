@@ -13,7 +13,7 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
-from pilotfish.ipc.upgrades import DaemonContext
+from pilotfish.ipc.client_sessions import DaemonContext
 from pilotfish.system.regular_files import replace_file
 
 BYTES = 32

@@ -131,8 +131,8 @@ def _conversation(session: SessionRecord, row: ConversationRow | None, epoch: fl
     row = row or ConversationRow(session=session.client.id)
     return SessionShown(
         session=session.client.id,
-        host=session.caller.host,
-        conversation=session.caller.conversation,
+        host=session.client.host,
+        conversation=session.client.conversation,
         started_at=round(epoch + session.began) * 1000,
         attached=session.hang_up is not None,
         told=row.told,

@@ -15,8 +15,8 @@ import anyio.to_thread
 from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.ipc.client_sessions import DaemonContext, Upgrade, Upgraded
 from pilotfish.ipc.messages import read_params
-from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded
 from pilotfish.protocol.codec import encode
 from pilotfish.servers.install import extra_command
 from pilotfish.system.ports import BrokenPipe, Stalled

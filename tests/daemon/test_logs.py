@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.daemon.logs import LogFile
-from pilotfish.ipc.log_tail import TAIL_BYTES, last_lines
+from pilotfish.ipc.logs import TAIL_BYTES, LogFile, last_lines
 
 
 @pytest.fixture

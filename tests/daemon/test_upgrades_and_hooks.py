@@ -9,8 +9,8 @@ import pytest
 
 from pilotfish.daemon import connection as rpc
 from pilotfish.ipc import client_sessions as sessions
+from pilotfish.ipc.client_sessions import Upgraded
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
-from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath
 from support.daemon.desks import DEFINITION, HOVER, Desk, desk_on, eventually
 from support.daemon.lines import MemoryLine, Refusal
@@ -126,7 +126,7 @@ async def test_a_hook_gets_the_words_to_print_and_its_conversation_is_kept(tmp_p
         printed = await hooked(desk, b'{"files":["a.x"],"session":"7"}')
         assert b"bad word" in printed
         (kept,) = desk.sessions.all()
-        assert (kept.hang_up, kept.caller.conversation, kept.client.host) == (None, "7", "plain")
+        assert (kept.hang_up, kept.client.conversation, kept.client.host) == (None, "7", "plain")
         desk.ground.write("a.x", "good\n")
         assert await hooked(desk, b'{"files":["a.x"],"session":"7"}') == b""
         assert desk.sessions.all() == (kept,)
@@ -134,10 +134,10 @@ async def test_a_hook_gets_the_words_to_print_and_its_conversation_is_kept(tmp_p
         assert len(desk.sessions.all()) == 2
         for _ in range(2):
             assert await hooked(desk, b'{"event":"ended","session":"7"}') == b""
-        assert [session.caller.conversation for session in desk.sessions.all()] == ["8"]
+        assert [session.client.conversation for session in desk.sessions.all()] == ["8"]
         assert await hooked(desk, b'{"event":"began","session":"9"}') == b""
         assert await hooked(desk, b"{}") == b""
-        assert [session.caller.conversation for session in desk.sessions.all()] == ["8", "9"]
+        assert [session.client.conversation for session in desk.sessions.all()] == ["8", "9"]
 
 
 @pytest.mark.proves("HOOK-2")

@@ -28,17 +28,15 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 from msgspec import Raw
-from msgspec.structs import replace
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.methods import SocketMethods
 from pilotfish.errors import Bug, Code, Failure, Refused, Unavailable
 from pilotfish.ipc.client import KINDS
-from pilotfish.ipc.client_sessions import Caller
+from pilotfish.ipc.client_sessions import Caller, Upgraded, Upgrades
 from pilotfish.ipc.loopback import KnownStream
 from pilotfish.ipc.rendezvous import peer_user
-from pilotfish.ipc.upgrades import Upgraded, Upgrades
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import encode
 from pilotfish.protocol.rpc import (
@@ -85,7 +83,6 @@ class ClientConnection:
         self.stays = False
         """It has said hello, and so may be followed by any number of calls."""
         self.client: ClientSession | None = None
-        self.caller: Caller | None = None
         self.greeted = False
         self._stream = stream
         self._methods = methods
@@ -244,11 +241,11 @@ class ClientConnection:
         )
 
     def _session_of(self, root: AbsPath | None) -> ClientSession:
-        if self.client is None or self.caller is None:
+        if self.client is None:
             raise Bug("an upgraded connection has a session")
         if root is None or root == self.client.root:
             return self.client
-        caller = replace(self.caller, root=root, cwd=root)
+        caller = Caller(root, self.client.host, self.client.conversation, root, environment=self.client.environment)
         client = self._methods.sessions.attach(caller, self.hang_up)
         self._others.add(client.id)
         return client

@@ -119,19 +119,13 @@ async def wait_for_process(pid: int) -> None:
         raise ProcessLookupError(pid)
     try:
         descriptor = calls.open_process(pid)
-    except ProcessLookupError:
-        raise
     except OSError:
-        await _poll(pid)
+        if not calls.lives(pid):
+            raise ProcessLookupError(pid) from None
+        while calls.lives(pid):  # noqa: ASYNC110 -- the system has no event for it
+            await anyio.sleep(POLL_SECONDS)  # noqa: TID251 -- the system has no process descriptors
         return
     try:
         await anyio.wait_readable(descriptor)
     finally:
         os.close(descriptor)
-
-
-async def _poll(pid: int) -> None:
-    if not calls.lives(pid):
-        raise ProcessLookupError(pid)
-    while calls.lives(pid):  # noqa: ASYNC110 -- the system has no event for it
-        await anyio.sleep(POLL_SECONDS)  # noqa: TID251 -- the system has no process descriptors

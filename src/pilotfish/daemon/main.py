@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache, partial
@@ -22,14 +23,13 @@ from msgspec.structs import replace
 from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.connection import Acceptor, ClientConnection
 from pilotfish.daemon.lifetime import GONE, Lifetime, wait_for_process
-from pilotfish.daemon.logs import LogFile
 from pilotfish.daemon.methods import SocketMethods
 from pilotfish.daemon.settings import Settings, settings_of, watch_trust
 from pilotfish.daemon.tracing import trace
-from pilotfish.ipc.client_sessions import ClientSessions
+from pilotfish.ipc.client_sessions import ClientSessions, DaemonContext, Upgrade, Upgraded, Upgrades
+from pilotfish.ipc.logs import LogFile
 from pilotfish.ipc.messages import About, Attendee
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
-from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded, Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Service, System
@@ -108,12 +108,12 @@ class Daemon:
         self._settings = settings
         self._store = Store(system.places.store)
         context = DaemonContext(self._store, self.about, system.clock, system.places.state)
-        own: Upgrades = {
+        self._upgrades: Upgrades = {
             "mcp": mcp.upgrade,
             "trace": partial(trace, clock=system.clock),
             **{name: _later(module, context) for name, module in LATER.items()},
+            **(upgrades or {}),
         }
-        self._upgrades: Upgrades = {**own, **(upgrades or {})}
         self._system = system
         self._service = Service(replace(system, memory=self._store), settings.limits)
         self._sessions = ClientSessions(self._service.end, wait_for_process)
@@ -123,38 +123,48 @@ class Daemon:
     async def live(self, bounded: Callable[[], None]) -> None:
         """From the first client to the end; `bounded` is called when that begins, and sees to it that it ends."""
         logger.info("started pid=%d socket=%s build=%d", os.getpid(), self._claim.place.socket, BUILD)
+        service, sessions, watch, life = self._service, self._sessions, self._system.watch, self.life
         with closing(self._store):
-            await self._serve(bounded)
-        logger.info("ended why=%s", self.life.why)
-
-    async def _serve(self, bounded: Callable[[], None]) -> None:
-        async with self._service.running(), self._sessions.running(), anyio.create_task_group() as tasks:
-            methods = SocketMethods(self._service, self._sessions, self.life, self.about, tasks)
-            acceptor = Acceptor(
-                self._claim, lambda stream, is_full: ClientConnection(stream, methods, self._upgrades, is_full)
-            )
-            tasks.start_soon(self._handle_signals)
-            tasks.start_soon(self.life.run)
-            tasks.start_soon(acceptor.run, tasks)
-            tasks.start_soon(self._end_when_gone, acceptor)
-            if self._system.watch is not None:
-                tasks.start_soon(
-                    watch_trust, self._system.watch, self._system.places, self._service.workspaces.look_again
+            async with service.running(), sessions.running(), anyio.create_task_group() as tasks:
+                methods = SocketMethods(service, sessions, life, self.about, tasks)
+                acceptor = Acceptor(
+                    self._claim, lambda stream, is_full: ClientConnection(stream, methods, self._upgrades, is_full)
                 )
-            try:
-                await self.life.ending.wait()
-            finally:
-                bounded()
-                acceptor.close()
-            with anyio.move_on_after(HANG_UP_SECONDS):
-                await acceptor.close_all(f"the daemon is ending: {self.life.why}")
-            tasks.cancel_scope.cancel()
+
+                async def end_when_gone() -> None:
+                    # Nobody can find this daemon any more, and the next client starts another one: two must not run.
+                    await acceptor.wait_until_gone(watch)
+                    life.stop(GONE)
+
+                tasks.start_soon(self._handle_signals)
+                tasks.start_soon(life.run)
+                tasks.start_soon(acceptor.run, tasks)
+                tasks.start_soon(end_when_gone)
+                if watch is not None:
+                    tasks.start_soon(watch_trust, watch, self._system.places, service.workspaces.look_again)
+                try:
+                    await life.ending.wait()
+                finally:
+                    bounded()
+                    acceptor.close()
+                with anyio.move_on_after(HANG_UP_SECONDS):
+                    await acceptor.close_all(f"the daemon is ending: {life.why}")
+                tasks.cancel_scope.cancel()
+        logger.info("ended why=%s", life.why)
 
     def about(self) -> About:
-        servers: dict[str, int] = {}
-        for key, entry in self._service.pool.entries().items():
-            if isinstance(entry.slot, Running):
-                servers[key.server] = servers.get(key.server, 0) + 1
+        entries = self._service.pool.entries().items()
+        attendees = (
+            Attendee(
+                session=session.client.id,
+                host=session.client.host,
+                conversation=session.client.conversation,
+                root=session.client.root,
+                attached=session.hang_up is not None,
+                calls=session.calls,
+            )
+            for session in self._sessions.all()
+        )
         return About(
             pid=os.getpid(),
             protocol=PROTOCOL,
@@ -163,21 +173,8 @@ class Daemon:
             socket=self._claim.place.socket,
             log=self._claim.place.log,
             superseded=self.life.superseded,
-            sessions=self._attendees(),
-            servers=servers,
-        )
-
-    def _attendees(self) -> tuple[Attendee, ...]:
-        return tuple(
-            Attendee(
-                session=session.client.id,
-                host=session.caller.host,
-                conversation=session.caller.conversation,
-                root=session.client.root,
-                attached=session.hang_up is not None,
-                calls=session.calls,
-            )
-            for session in self._sessions.all()
+            sessions=tuple(attendees),
+            servers=Counter(key.server for key, entry in entries if isinstance(entry.slot, Running)),
         )
 
     async def _handle_signals(self) -> None:
@@ -191,8 +188,3 @@ class Daemon:
                     self._claim.end()
                     os._exit(FAILED)
                 self.life.stop(number.name)
-
-    async def _end_when_gone(self, acceptor: Acceptor) -> None:
-        """Nobody can find this daemon any more, and the next client starts another one: two must not run."""
-        await acceptor.wait_until_gone(self._system.watch)
-        self.life.stop(GONE)

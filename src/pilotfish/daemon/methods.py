@@ -9,7 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from anyio.abc import TaskGroup
 from msgspec import Raw
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Feedback, State, refused
 from pilotfish.api.questions import Moment, Touch
-from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot
+from pilotfish.api.status import Snapshot
 from pilotfish.daemon.lifetime import Lifetime
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import host_names
@@ -25,7 +25,7 @@ from pilotfish.hosts.shared.heard import Heard, HeardEvents
 from pilotfish.hosts.shared.old_texts import Undo, old_text
 from pilotfish.hosts.shared.tool_hooks import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
-from pilotfish.ipc.log_tail import last_lines
+from pilotfish.ipc.logs import last_lines
 from pilotfish.ipc.messages import (
     About,
     CheckCall,
@@ -63,7 +63,6 @@ class MethodContext(Protocol):
 
     client: ClientSession | None
     """Its session, once it has said hello."""
-    caller: Caller | None
     greeted: bool
     """Whether both sides have agreed on the version of the protocol."""
 
@@ -86,6 +85,7 @@ class SocketMethods:
         self._background = tasks
         self._warming = 0
         self._heard = HeardEvents()
+        of = service.workspaces.of
         self._at_once: Mapping[str, Callable[[Raw, MethodContext], object]] = {
             "hello": self._hello,
             "end": self._end,
@@ -103,13 +103,15 @@ class SocketMethods:
             "hook": self._hook,
             "command": self._command,
         }
-        self._in_session: Mapping[str, Callable[[Raw, ClientSession], Awaitable[object]]] = {
+        self._in_session: Mapping[str, Callable[[Raw, ClientSession], Awaitable[object] | object]] = {
             "ask": self._ask,
             "status": self._status,
-            "details": self._details,
-            "activity": self._activity,
-            "restart": self._restart,
-            "halt": self._halt,
+            "details": lambda params, client: service.servers.details(of(client), read_params(params, Named).server),
+            "activity": lambda _params, client: activity(service, client),
+            "restart": lambda params, client: service.servers.restart(
+                of(client), read_params(params, Named).server, client.id
+            ),
+            "halt": lambda params, client: service.servers.halt(of(client), read_params(params, Named).server),
         }
         """Calls of a session, which is in use until they are answered."""
 
@@ -127,7 +129,8 @@ class SocketMethods:
         if method in self._in_session:
             client = _session(line)
             with self.sessions.using(client):
-                return await self._in_session[method](params, client)
+                found = self._in_session[method](params, client)
+                return await cast("Awaitable[object]", found) if isinstance(found, Awaitable) else found
         return await self._in_turn[method](params, line)
 
     # --- The daemon -------------------------------------------------------------------------------------------------
@@ -136,26 +139,25 @@ class SocketMethods:
         hello = read_params(params, Hello)
         if line.client is not None:
             raise Refused(Code.INVALID_INPUT, "hello was sent before: a connection has one session")
-        self._greet(hello.protocol, hello.build)
-        line.greeted = True
+        self._greet(hello, line)
         if hello.cwd is None:
             return Welcome(PROTOCOL, BUILD, os.getpid())
-        line.caller = Caller(
-            hello.cwd, hello.host, hello.conversation, hello.root, hello.pid, _environment(hello.environment)
-        )
-        line.client = self.sessions.attach(line.caller, line.hang_up)
+        environment = _environment(hello.environment)
+        caller = Caller(hello.cwd, hello.host, hello.conversation, hello.root, hello.pid, environment)
+        line.client = self.sessions.attach(caller, line.hang_up)
         # A program of the host itself; a person who looks with its eyes (`--host`) begins nothing.
         if hello.host in host_names() and (hello.pid is not None or hello.conversation is not None):
             self._begin(line.client)
         return Welcome(PROTOCOL, BUILD, os.getpid(), line.client.id, line.client.root)
 
-    def _greet(self, protocol: int, build: int) -> None:
-        if protocol < PROTOCOL:
-            message = f"this daemon speaks version {PROTOCOL} of the protocol, the client version {protocol}"
+    def _greet(self, call: Hello | HookCall | CommandCall, line: MethodContext) -> None:
+        if call.protocol < PROTOCOL:
+            message = f"this daemon speaks version {PROTOCOL} of the protocol, the client version {call.protocol}"
             raise Refused(Code.UPGRADE, message, hint="Restart the program that uses pilotfish: it is out of date.")
-        welcome = self._life.met(build)
-        if protocol > PROTOCOL or not welcome:
+        welcome = self._life.met(call.build)
+        if call.protocol > PROTOCOL or not welcome:
             raise Unavailable(Code.UPGRADE, "this daemon is being replaced", hint="Connect again.")
+        line.greeted = True
 
     def _end(self, _params: Raw, line: MethodContext) -> bool:
         ended = line.client is not None and self.sessions.end(line.client.id)
@@ -177,19 +179,6 @@ class SocketMethods:
     async def _status(self, _params: Raw, client: ClientSession) -> Snapshot:
         found = await self.service.inspect(client)
         return replace(found, warnings=(*found.warnings, *self._heard.lines(client.root)))
-
-    async def _details(self, params: Raw, client: ClientSession) -> tuple[InstanceDetails, ...]:
-        return self.service.servers.details(self.service.workspaces.of(client), read_params(params, Named).server)
-
-    async def _activity(self, _params: Raw, client: ClientSession) -> Activity:
-        return activity(self.service, client)
-
-    async def _restart(self, params: Raw, client: ClientSession) -> tuple[Restarted, ...]:
-        server = read_params(params, Named).server
-        return await self.service.servers.restart(self.service.workspaces.of(client), server, client.id)
-
-    async def _halt(self, params: Raw, client: ClientSession) -> tuple[str, ...]:
-        return await self.service.servers.halt(self.service.workspaces.of(client), read_params(params, Named).server)
 
     async def _tools(self, _params: Raw, line: MethodContext) -> bool:
         """Whether models should be offered the navigation tools here."""
@@ -217,18 +206,17 @@ class SocketMethods:
 
     async def _hook(self, params: Raw, line: MethodContext) -> str:
         call = read_params(params, HookCall)
-        self._greet(call.protocol, call.build)
-        line.greeted = True
+        self._greet(call, line)
         folder = os.fsdecode(_bytes(call.cwd))
         heard = self._heard.read(call.host, _bytes(call.event), folder)
-        text = await self._answer(heard, call)
+        text = await self._answer(heard, call, folder)
         if not text and isinstance(heard.event, UnreadEvent):
             return self._heard.notice(heard.host, folder).hex()
         return text
 
-    async def _answer(self, heard: Heard, call: HookCall) -> str:
+    async def _answer(self, heard: Heard, call: HookCall, cwd: str) -> str:
         """What the hook program prints, in digits."""
-        cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
+        environment = _environment(call.environment)
         seconds = call.seconds - HOOK_SLACK_SECONDS if call.seconds else inf
 
         def session(conversation: str, at: str | None, root: str | None) -> ClientSession:
@@ -249,7 +237,7 @@ class SocketMethods:
                 feedback = await self._reach(moment, session(conversation, at, root), seconds)
                 return heard.dialect.written(feedback.text, event).hex() if feedback.text else ""
             case UnreadEvent(moment=MomentEvent() as moment):
-                return await self._answer(Heard(heard.host, heard.dialect, moment), call)
+                return await self._answer(Heard(heard.host, heard.dialect, moment), call, cwd)
             case StartEvent(conversation, at, root, warms):
                 self._begin(session(conversation, at, root), warms=warms)
             case EndEvent(conversation):
@@ -264,8 +252,7 @@ class SocketMethods:
         from pilotfish.surfaces.cli.daemon_questions import answer_words
 
         call = read_params(params, CommandCall)
-        self._greet(call.protocol, call.build)
-        line.greeted = True
+        self._greet(call, line)
         cwd, words = os.fsdecode(_bytes(call.cwd)), [os.fsdecode(word) for word in _bytes(call.words).split(b"\0")]
 
         @contextmanager
@@ -303,21 +290,19 @@ class SocketMethods:
             return await self.service.touched(touch, client, seconds=seconds)
 
     def _in_background(self, client: ClientSession, work: Callable[[ClientSession], Awaitable[object]]) -> None:
+        async def warm() -> None:
+            try:
+                with self.sessions.using(client):
+                    await work(client)
+            except Exception:
+                # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
+                logger.exception("warming failed session=%s", client.id)
+            finally:
+                self._warming -= 1
+
         if self._warming < MAX_WARMING:
             self._warming += 1
-            self._background.start_soon(self._do_in_background, client, work)
-
-    async def _do_in_background(
-        self, client: ClientSession, work: Callable[[ClientSession], Awaitable[object]]
-    ) -> None:
-        try:
-            with self.sessions.using(client):
-                await work(client)
-        except Exception:
-            # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
-            logger.exception("warming failed session=%s", client.id)
-        finally:
-            self._warming -= 1
+            self._background.start_soon(warm)
 
 
 def _session(line: MethodContext) -> ClientSession:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -34,7 +35,16 @@ def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
     # `pool` counts in this file alone, so no workspace is opened: the home would be taken for one that holds the file.
     sheet = read_user_sheet(places, None, canonical_id)
     pool = PoolSettings() if sheet is None else validated(sheet.value).pool
-    return Settings(_limits(pool), _idle_seconds(environment, pool.idle_minutes * 60.0))
+    idle_seconds = pool.idle_minutes * 60.0
+    limits = Limits(
+        idle_seconds=idle_seconds,
+        unused_seconds=idle_seconds,
+        memory_mib_per_server=pool.memory_mib_per_server,
+        memory_mib=machine_memory_mib() / 2 if pool.memory_mib == "half" else pool.memory_mib,
+    )
+    with suppress(ValueError):
+        idle_seconds = max(SHORTEST_IDLE, float(environment.get(IDLE_VARIABLE, "")))
+    return Settings(limits, idle_seconds)
 
 
 async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], None]) -> None:
@@ -51,22 +61,6 @@ async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], N
             await watcher.drain()
             reload()
             await watcher.wait_for_changes()
-
-
-def _limits(pool: PoolSettings) -> Limits:
-    return Limits(
-        idle_seconds=pool.idle_minutes * 60.0,
-        unused_seconds=pool.idle_minutes * 60.0,
-        memory_mib_per_server=pool.memory_mib_per_server,
-        memory_mib=machine_memory_mib() / 2 if pool.memory_mib == "half" else pool.memory_mib,
-    )
-
-
-def _idle_seconds(environment: Mapping[str, str], configured: float) -> float:
-    try:
-        return max(SHORTEST_IDLE, float(environment.get(IDLE_VARIABLE, "")))
-    except ValueError:
-        return configured
 
 
 def _there(file: AbsPath) -> AbsPath:

@@ -7,6 +7,7 @@ with them, the body is added, cut, after secrets were removed.
 
 import json
 from collections import deque
+from contextlib import suppress
 
 import anyio
 import msgspec
@@ -14,14 +15,14 @@ from msgspec import Struct
 
 from pilotfish.client.connection import Direction
 from pilotfish.client.pulse import Pulse
+from pilotfish.ipc.client_sessions import Upgraded
 from pilotfish.ipc.messages import read_params
-from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
 from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.redaction import redacted
 from pilotfish.system.ports import BrokenPipe, Clock, Stalled
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import first_of
 
 MAX_WAITING = 1000
 """Lines that wait for the client."""
@@ -54,11 +55,18 @@ async def trace(upgraded: Upgraded, clock: Clock) -> None:
     workspace = upgraded.service.workspaces.of(upgraded.session(None))
     lines = TraceLines(workspace, clock, bodies=wanted.bodies)
     with upgraded.service.pool.tap(wanted.server).listening(lines.take):
-        async with owned_tasks() as tasks:
-            tasks.start_soon(_send, upgraded, lines)
+
+        async def send() -> None:
+            with suppress(BrokenPipe, Stalled):
+                while True:
+                    await upgraded.stream.send(await lines.next())
+                    await anyio.lowlevel.checkpoint()
+
+        async def wait_for_end() -> None:
             while await upgraded.stream.receive():
                 pass
-            tasks.cancel_scope.cancel()
+
+        await first_of(send, wait_for_end)
 
 
 class TraceLines:
@@ -99,13 +107,3 @@ class TraceLines:
         except (ValueError, RecursionError):
             return {"unreadable": True}
         return {name: value for name, value in found.items() if value not in {None, False}}
-
-
-async def _send(upgraded: Upgraded, lines: TraceLines) -> None:
-    try:
-        while True:
-            await upgraded.stream.send(await lines.next())
-            await anyio.lowlevel.checkpoint()
-    except (BrokenPipe, Stalled):
-        # The client is gone; the reader notices, too, and ends the trace.
-        return

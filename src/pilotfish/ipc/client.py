@@ -146,7 +146,7 @@ class Link:
         return answer.get("result")
 
     def upgraded(self, method: str, params: object = None) -> "socket.socket":
-        """Upgrade the connection (`ipc.upgrades`) and return its socket, which is the caller's from now on."""
+        """Upgrade the connection (`Upgraded`) and return its socket, which is the caller's from now on."""
         self.request(method, params)
         return self.released()
 

@@ -9,19 +9,23 @@ The root is fixed when a session begins: later requests are served in that works
 
 import itertools
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 from anyio.abc import TaskGroup
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Bug, Code, Refused, Unavailable
+from pilotfish.ipc.messages import About
 from pilotfish.model import AbsPath
+from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession, Variables
+from pilotfish.store import Store
 from pilotfish.system.clock import current_time
 from pilotfish.system.ownership import top_of
+from pilotfish.system.ports import ByteStream, Clock
 from pilotfish.system.tasks import owned_tasks
 
 MAX_SESSIONS = 256
@@ -60,7 +64,6 @@ class SessionRecord(Struct):
     """One client session and its state."""
 
     client: ClientSession
-    caller: Caller
     last_used: float
     hang_up: HangUp | None = None
     """None for a kept session."""
@@ -119,9 +122,26 @@ class ClientSessions:
                     self.end(session.client.id)
                 tasks.cancel_scope.cancel()
 
-    def attach(self, caller: Caller, hang_up: HangUp) -> ClientSession:
+    def attach(self, caller: Caller, hang_up: HangUp | None) -> ClientSession:
         """A session for a connection; raises `Refused` for an impossible folder, `Unavailable` for one too many."""
-        return self._begin(caller, hang_up)
+        root = _root(caller)
+        for word in (caller.host, caller.conversation):
+            if word is not None and len(word) > MAX_WORD:
+                raise Refused(Code.INVALID_INPUT, f"a name of {len(word)} characters is too long")
+        if len(self._known) >= MAX_SESSIONS:
+            # The kept session that has been idle longest makes room; attached and busy ones stay.
+            silent = [session for session in self._known.values() if session.hang_up is None and not session.calls]
+            if not silent:
+                raise Unavailable(Code.OVERLOADED, f"there are {MAX_SESSIONS} client sessions already")
+            self.end(min(silent, key=lambda session: session.last_used).client.id)
+        if self._tasks is None:
+            raise Bug("a session was opened outside of `running`")
+        client = _client(f"session {next(self._numbers)}", root, caller)
+        session = self._known[client.id] = SessionRecord(client, current_time(), hang_up)
+        if caller.pid is not None:
+            self._tasks.start_soon(self._outlive, session, caller.pid)
+        self.changed.notify()
+        return client
 
     def keep(self, caller: Caller) -> ClientSession:
         """The session of a conversation in its workspace: the existing one, or a new one."""
@@ -131,7 +151,7 @@ class ClientSessions:
             # A conversation may change its folder in the workspace: paths are relative to the present one.
             known.client = _client(known.client.id, known.client.root, caller)
             return known.client
-        client = self._begin(caller, None)
+        client = self.attach(caller, None)
         self._kept[key] = client.id
         return client
 
@@ -162,8 +182,8 @@ class ClientSessions:
 
     def used(self, *identifiers: str) -> None:
         """Note that these sessions were used just now."""
-        for session in (self._known[identifier] for identifier in identifiers if identifier in self._known):
-            session.last_used = current_time()
+        for identifier in self._known.keys() & identifiers:
+            self._known[identifier].last_used = current_time()
 
     def end(self, identifier: str) -> bool:
         """End a session; False when there was none."""
@@ -183,28 +203,6 @@ class ClientSessions:
         for client in ended:
             self.end(client.id)
         return ended
-
-    def _begin(self, caller: Caller, hang_up: HangUp | None) -> ClientSession:
-        root = _root(caller)
-        _check_words(caller)
-        self._make_room()
-        if self._tasks is None:
-            raise Bug("a session was opened outside of `running`")
-        client = _client(f"session {next(self._numbers)}", root, caller)
-        session = self._known[client.id] = SessionRecord(client, caller, current_time(), hang_up)
-        if caller.pid is not None:
-            self._tasks.start_soon(self._outlive, session, caller.pid)
-        self.changed.notify()
-        return client
-
-    def _make_room(self) -> None:
-        """End the kept session that has been idle longest; attached and busy ones stay."""
-        if len(self._known) < MAX_SESSIONS:
-            return
-        silent = [session for session in self._known.values() if session.hang_up is None and not session.calls]
-        if not silent:
-            raise Unavailable(Code.OVERLOADED, f"there are {MAX_SESSIONS} client sessions already")
-        self.end(min(silent, key=lambda session: session.last_used).client.id)
 
     async def _outlive(self, session: SessionRecord, pid: int) -> None:
         with session.life:
@@ -245,7 +243,35 @@ def _root(caller: Caller) -> AbsPath:
     return AbsPath(root)
 
 
-def _check_words(caller: Caller) -> None:
-    for word in (caller.host, caller.conversation):
-        if word is not None and len(word) > MAX_WORD:
-            raise Refused(Code.INVALID_INPUT, f"a name of {len(word)} characters is too long")
+# --- A connection becomes something else ------------------------------------------------------------------------------
+
+# A surface with a protocol of its own over the same socket. A client asks with a request that bears the upgrade's name.
+# After the answer there are no more frames: every byte in either direction is the surface's until one side closes. The
+# client speaks first.
+
+
+class Upgraded(Struct, frozen=True):
+    """What a surface gets: the bytes, the service, and a way to open sessions, which end with the connection."""
+
+    stream: ByteStream
+    service: Service
+    sessions: ClientSessions
+    session: OpenSession
+    params: Raw
+
+
+class DaemonContext(Struct, frozen=True):
+    """What an upgrade may use of the daemon beside the service."""
+
+    store: Store
+    about: Callable[[], About]
+    clock: Clock
+    folder: str
+    """Of its own state."""
+
+
+Upgrade = Callable[[Upgraded], Awaitable[None]]
+"""Serves the connection until it ends."""
+
+Upgrades = Mapping[str, Upgrade]
+"""By the name of the method that asks for it."""

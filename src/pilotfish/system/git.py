@@ -88,7 +88,20 @@ def run_git(
     settings = _settings(git, folder)
     if settings is None:
         raise Refused(Code.INVALID_INPUT, f"the configuration of the repository of {folder} cannot be read")
-    return _run(git, folder, words, {**_named(settings), **variables}, LIST_SECONDS, given)
+    # As variables they win over the repository's.
+    named = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return _run(git, folder, words, {**named, **variables}, LIST_SECONDS, given)
+
+
+def git_names(git: str, folder: AbsPath, *words: str) -> list[str] | None:
+    """What git prints, split at NULs; None where it fails. Names that are given to it are no patterns. Blocking."""
+    try:
+        done = run_git(git, folder, words, {"GIT_LITERAL_PATHSPECS": "1"})
+    except (OSError, ValueError, Refused, subprocess.TimeoutExpired):
+        return None
+    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else None
 
 
 def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
@@ -103,14 +116,11 @@ def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
 
 def differing(git: str, folder: AbsPath) -> tuple[tuple[AbsPath, ...], tuple[AbsPath, ...]] | None:
     """The same with the deleted files: those that HEAD has, and the untracked ones. Blocking."""
-    settings = _settings(git, folder)
-    if settings is None:
-        return None
     options = ("--name-only", "--relative", "--no-renames", NO_SUBMODULES, "-z")
-    names = _listed(git, folder, ("diff-index", *options, "HEAD", "--"), settings)
+    names = git_names(git, folder, "diff-index", *options, "HEAD", "--")
     if names is None:
-        names = _listed(git, folder, ("ls-files", "--cached", "-z"), settings)
-    others = _listed(git, folder, ("ls-files", "--others", "--exclude-standard", "-z"), settings)
+        names = git_names(git, folder, "ls-files", "--cached", "-z")
+    others = git_names(git, folder, "ls-files", "--others", "--exclude-standard", "-z")
     if names is None or others is None:
         return None
     tracked = dict.fromkeys(AbsPath(os.path.join(folder, name)) for name in names)
@@ -139,7 +149,7 @@ def committed_content(git: str, path: AbsPath) -> bytes | None:
     if not is_readable(folder):
         return None
     try:
-        done = _run(git, folder, ("cat-file", "blob", f"HEAD:./{name}"), {}, SECONDS)
+        done = _run(git, folder, ("cat-file", "blob", f"HEAD:./{name}"), {}, SECONDS, None)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 and len(done.stdout) <= MAX_BYTES else None
@@ -151,30 +161,13 @@ def _settings(git: str, folder: AbsPath) -> Mapping[str, str] | None:
         return None
     words = ("config", "--name-only", "-z", "--get-regexp", r"^filter\.")
     try:
-        done = _run(git, folder, words, {}, SECONDS)
+        done = _run(git, folder, words, {}, SECONDS, None)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     if done.returncode not in {0, NOTHING_FOUND}:
         return None
     filters = {os.fsdecode(key).rpartition(".")[0] for key in done.stdout.split(b"\0") if key}
     return {**SAFE, **{f"{name}.{key}": value for name in filters for key, value in FILTER_KEYS.items()}}
-
-
-def _named(settings: Mapping[str, str]) -> Mapping[str, str]:
-    """Settings as variables of git, which win over the repository's."""
-    named = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings.items()):
-        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return named
-
-
-def _listed(git: str, folder: AbsPath, words: tuple[str, ...], settings: Mapping[str, str]) -> list[str] | None:
-    """What git prints, split at NULs."""
-    try:
-        done = _run(git, folder, words, _named(settings), LIST_SECONDS)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else None
 
 
 def _run(
@@ -197,35 +190,17 @@ def _run(
 
 def is_readable(folder: str) -> bool:
     """Whether git would wait for nobody there: a FIFO in place of a file, or included by one, blocks it for ever."""
-    for above in ancestors(folder):
-        place = os.path.join(above, ".git")
-        if os.path.lexists(place):
-            return _is_plain(place)
-    return True
-
-
-def _is_plain(place: str) -> bool:
-    """Of one repository: its own files, and those that its configuration includes."""
-    if not os.path.isdir(place):
-        said = read_regular(place, MAX_CONFIG_BYTES, is_whole=True)
-        if said is None or not said.startswith(b"gitdir:"):
-            return False
-        place = os.path.join(os.path.dirname(place), os.fsdecode(said[len(b"gitdir:") :].strip()))
-    common = os.path.join(place, "commondir")
-    shared = read_regular(common, MAX_CONFIG_BYTES, is_whole=True) if os.path.lexists(common) else b"."
-    if shared is None:
+    place = next((place for above in ancestors(folder) if os.path.lexists(place := os.path.join(above, ".git"))), None)
+    if place is None:
+        return True
+    git = git_folder(place)
+    if git is None:
         return False
-    both = dict.fromkeys((place, os.path.join(place, os.fsdecode(shared.strip()))))
-    files = [os.path.join(one, name) for one in both for name in OWN_FILES]
-    return all(_is_regular(file) for file in files) and _includes_are_plain(
-        [file for file in files if os.path.basename(file).startswith("config") and os.path.exists(file)]
-    )
-
-
-def _includes_are_plain(files: list[str]) -> bool:
-    known = set(files)
-    while files:
-        file = files.pop()
+    files = [os.path.join(one, name) for one in dict.fromkeys((git, common_folder(git))) for name in OWN_FILES]
+    if not all(map(_is_regular, files)):
+        return False
+    known = [file for file in files if os.path.basename(file).startswith("config") and os.path.exists(file)]
+    for file in known:
         text = read_regular(file, MAX_CONFIG_BYTES, is_whole=True)
         if text is None or len(known) > MAX_INCLUDES:
             return False
@@ -234,9 +209,30 @@ def _includes_are_plain(files: list[str]) -> bool:
             if place is None or not _is_regular(place):
                 return False
             if os.path.exists(place) and place not in known:
-                known.add(place)
-                files.append(place)
+                known.append(place)
     return True
+
+
+def git_folder(place: str) -> str | None:
+    """The folder of the repository that a `.git` is, or names; None where it is none."""
+    if os.path.isdir(place):
+        return place
+    named = _line(place)
+    if not named.startswith("gitdir: "):
+        return None
+    folder = os.path.join(os.path.dirname(place), named.removeprefix("gitdir: ").strip())
+    return folder if "\0" not in folder and os.path.isdir(folder) else None
+
+
+def common_folder(git: str) -> str:
+    """Of a linked working tree, the folder of the repository itself."""
+    named = _line(os.path.join(git, "commondir"))
+    folder = os.path.join(git, named)
+    return folder if named and "\0" not in folder and os.path.isdir(folder) else git
+
+
+def _line(path: str) -> str:
+    return os.fsdecode(read_regular(path, MAX_CONFIG_BYTES) or b"").strip()
 
 
 def _included(config: bytes) -> Iterator[str | None]:

@@ -7,15 +7,13 @@ and stored objects, as `system.git` runs them.
 import hashlib
 import os
 import re
-import subprocess
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
-from pilotfish.system.git import run_git
+from pilotfish.system.git import NO_SUBMODULES, common_folder, git_folder, git_names
 from pilotfish.system.real_path import real_path
 from pilotfish.system.regular_files import read_regular
 
@@ -72,37 +70,34 @@ class GitMove(Struct, frozen=True):
 
 def git_state(root: AbsPath) -> GitState | None:
     """Of the working tree that a folder is in; None outside of one. A few looks at files."""
-    for folder in ancestors(root):
-        git = _git_folder(os.path.join(folder, ".git"))
-        if git is not None:
-            common = _common_folder(git)
-            unfinished = next(
-                (name for file, name in UNFINISHED.items() if os.path.exists(os.path.join(git, file))), None
-            )
-            return GitState(
-                AbsPath(folder),
-                _look(os.path.join(git, "logs", "HEAD")),
-                _look(os.path.join(git, "index")),
-                _read(os.path.join(common, "refs", "stash")).decode(errors="replace").strip(),
-                unfinished,
-            )
-    return None
+    top, git = _working_tree(root)
+    if git is None:
+        return None
+    return GitState(
+        top,
+        _look(os.path.join(git, "logs", "HEAD")),
+        _look(os.path.join(git, "index")),
+        _read(os.path.join(common_folder(git), "refs", "stash")).decode(errors="replace").strip(),
+        next((name for file, name in UNFINISHED.items() if os.path.exists(os.path.join(git, file))), None),
+    )
 
 
 def repository_of(folder: AbsPath) -> tuple[AbsPath, str] | None:
     """The top of the working tree that a folder is in, and the folder of its repository; None outside of one."""
-    for top in ancestors(folder):
-        git = _git_folder(os.path.join(top, ".git"))
-        if git is not None:
-            return AbsPath(top), real_path(_common_folder(git))
-    return None
+    top, git = _working_tree(folder)
+    return None if git is None else (top, real_path(common_folder(git)))
+
+
+def _working_tree(folder: AbsPath) -> tuple[AbsPath, str | None]:
+    found = ((AbsPath(top), git_folder(os.path.join(top, ".git"))) for top in ancestors(folder))
+    return next((one for one in found if one[1] is not None), (folder, None))
 
 
 def git_move(before: GitState | None, now: GitState) -> GitMove | None:
     """What git did meanwhile; None: nothing. Blocking, reads what was added to the log of HEAD."""
     if before is None or before.folder != now.folder or before == now:
         return None
-    git = _git_folder(os.path.join(now.folder, ".git"))
+    git = git_folder(os.path.join(now.folder, ".git"))
     added = b"" if git is None else _read(os.path.join(git, "logs", "HEAD"), before.head[0], MAX_LOG)
     entries = [_ENTRY.match(line) for line in added.splitlines()]
     stashes = frozenset(one for one in (before.stash, now.stash) if _COMMIT.fullmatch(one))
@@ -128,7 +123,10 @@ def brought_by_git(git: str, state: GitState, move: GitMove, paths: Collection[A
     names = {os.path.relpath(path, state.folder): path for path in list(paths)[:MAX_PATHS]}
     there = {name: path for name, path in names.items() if os.path.isfile(path)}
     if move.target == INDEX:
-        found = _as_in_index(git, state, there)
+        tracked = _listed(git, state, "ls-files", "-z", "--", *there)
+        found = (tracked & there.keys()) - _listed(
+            git, state, "diff-files", NO_SUBMODULES, "--name-only", "-z", "--", *there
+        )
         # What is gone and not in the index any more was removed with it.
         found |= (names.keys() - there.keys()) - _listed(git, state, "ls-files", "-z", "--", *names)
     else:
@@ -148,51 +146,23 @@ def moved_paths(git: str, state: GitState, move: GitMove) -> frozenset[AbsPath]:
     return frozenset(AbsPath(os.path.join(state.folder, name)) for name in frozenset[str]().union(*found))
 
 
-def _as_in_index(git: str, state: GitState, names: Mapping[str, AbsPath]) -> frozenset[str]:
-    tracked = _listed(git, state, "ls-files", "-z", "--", *names)
-    differing = _listed(git, state, "diff-files", "--ignore-submodules=all", "--name-only", "-z", "--", *names)
-    return frozenset((tracked & names.keys()) - differing)
-
-
 def _as_in(git: str, state: GitState, commit: str, names: Mapping[str, AbsPath]) -> frozenset[str]:
     """The files with the content that they have in a commit."""
     rows = _listed(git, state, "ls-tree", "-z", "--full-tree", commit, "--", *names)
     stored = {name: words.split()[-1] for words, _, name in (row.partition("\t") for row in rows) if words}
-    return frozenset(name for name, blob in stored.items() if name in names and _blob(names[name], len(blob)) == blob)
+    found: set[str] = set()
+    for name, blob in stored.items():
+        if name in names:
+            content = _read(names[name])
+            # A name of 64 digits where the repository uses SHA-256.
+            hashed = hashlib.sha256() if len(blob) == 64 else hashlib.sha1(usedforsecurity=False)
+            hashed.update(b"blob %d\0" % len(content) + content)
+            found |= {name} if hashed.hexdigest() == blob else set()
+    return frozenset(found)
 
 
 def _listed(git: str, state: GitState, *words: str) -> frozenset[str]:
-    """What git prints, split at NULs; nothing where it fails."""
-    try:
-        done = run_git(git, state.folder, words, {"GIT_LITERAL_PATHSPECS": "1"})
-    except (OSError, ValueError, Refused, subprocess.TimeoutExpired):
-        return frozenset()
-    return frozenset(os.fsdecode(one) for one in done.stdout.split(b"\0") if one and not done.returncode)
-
-
-def _blob(path: AbsPath, digits: int) -> str:
-    """The name of a file's content in a repository; one of 64 digits where it uses SHA-256."""
-    content = _read(path)
-    hashed = hashlib.sha256() if digits == 64 else hashlib.sha1(usedforsecurity=False)
-    hashed.update(b"blob %d\0" % len(content) + content)
-    return hashed.hexdigest()
-
-
-def _git_folder(path: str) -> str | None:
-    if os.path.isdir(path):
-        return path
-    named = _read(path).decode(errors="replace")
-    if not named.startswith("gitdir: "):
-        return None
-    folder = os.path.join(os.path.dirname(path), named.removeprefix("gitdir: ").strip())
-    return folder if "\0" not in folder and os.path.isdir(folder) else None
-
-
-def _common_folder(git: str) -> str:
-    """Of a linked working tree, the folder of the repository itself."""
-    named = _read(os.path.join(git, "commondir")).decode(errors="replace").strip()
-    folder = os.path.join(git, named)
-    return folder if named and "\0" not in folder and os.path.isdir(folder) else git
+    return frozenset(git_names(git, state.folder, *words) or ())
 
 
 def _look(path: str) -> tuple[int, int]:

@@ -13,9 +13,8 @@ from anyio.abc import TaskGroup
 from pilotfish.daemon.connection import ClientConnection
 from pilotfish.daemon.lifetime import Lifetime
 from pilotfish.daemon.methods import SocketMethods
-from pilotfish.ipc.client_sessions import ClientSessions
+from pilotfish.ipc.client_sessions import ClientSessions, Upgrades
 from pilotfish.ipc.messages import About
-from pilotfish.ipc.upgrades import Upgrades
 from support.daemon.lines import MemoryLine
 from support.servers.scripted import Scenario
 from support.services.several import Ground, service_on

@@ -17,8 +17,8 @@ from pilotfish.daemon.claim import claim_daemon
 from pilotfish.daemon.main import Daemon
 from pilotfish.daemon.settings import Settings
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
+from pilotfish.ipc.client_sessions import Upgraded
 from pilotfish.ipc.rendezvous import DaemonPlace
-from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.pool.plan import Limits
 from pilotfish.service.service import System
 from pilotfish.system.clock import WallClock

@@ -16,7 +16,7 @@ import msgspec
 
 from pilotfish.api.status import InstanceDetails, Restarted
 from pilotfish.errors import Code, Unavailable
-from pilotfish.ipc.log_tail import last_lines
+from pilotfish.ipc.logs import last_lines
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.completion import servers

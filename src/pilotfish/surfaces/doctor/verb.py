@@ -18,7 +18,7 @@ import click
 from pilotfish.config.load import Loaded
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.ipc.client import Introduction, Terms, open_link
-from pilotfish.ipc.log_tail import last_lines
+from pilotfish.ipc.logs import last_lines
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.library.workspace import computer
 from pilotfish.sanitise import sanitised_lines

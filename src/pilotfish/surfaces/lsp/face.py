@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Answer, Diagnostic, DiagnosticsAnswer, ItemReference, State, is_empty, of_severities
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.ipc.client_sessions import OpenSession
+from pilotfish.ipc.client_sessions import DaemonContext, OpenSession, Upgrade
 from pilotfish.ipc.messages import read_params
-from pilotfish.ipc.upgrades import DaemonContext, Upgrade
 from pilotfish.model import AbsPath
 from pilotfish.operations.rows import request_of
 from pilotfish.operations.selection import MAX_LIMIT

@@ -22,8 +22,7 @@ from pilotfish.system.tasks import owned_tasks
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from pilotfish.ipc.client_sessions import OpenSession
-    from pilotfish.ipc.upgrades import Upgraded
+    from pilotfish.ipc.client_sessions import OpenSession, Upgraded
     from pilotfish.service.service import Service
     from pilotfish.system.ports import ByteStream
 

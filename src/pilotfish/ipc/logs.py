@@ -36,7 +36,9 @@ class LogFile(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             if os.fstat(self._descriptor).st_size >= self._max_bytes:
-                self._rotate()
+                os.replace(self._path, f"{self._path}.1")
+                os.close(self._descriptor)
+                self._open()
             line = sanitised_lines(self.format(record), MAX_RECORD) + "\n"
             os.write(self._descriptor, line.encode(errors="backslashreplace"))
         except OSError:
@@ -49,14 +51,33 @@ class LogFile(logging.Handler):
             self._descriptor = -1
         super().close()
 
-    def _rotate(self) -> None:
-        os.replace(self._path, f"{self._path}.1")
-        os.close(self._descriptor)
-        self._open()
-
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | calls.O_NOFOLLOW
         self._descriptor = os.open(self._path, flags, 0o600)
         calls.set_mode(self._descriptor, 0o600)
         for number in self._standard:
             os.dup2(self._descriptor, number)
+
+
+TAIL_BYTES = 256 * 1024
+"""How much of the end of a file is looked at."""
+
+
+def last_lines(path: str, count: int) -> tuple[str, ...]:
+    """The last `count` lines, those of the file before included; none where there is no log. No daemon need run."""
+    lines = _lines(path)
+    if len(lines) < count:
+        lines = _lines(f"{path}.1") + lines
+    return tuple(lines[-count:]) if count > 0 else ()
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return []
+    lines = text.splitlines()
+    return lines[1:] if size > TAIL_BYTES else lines

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 import anyio
 from msgspec import Raw
 
-from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, State, severity_of
+from pilotfish.api.answers import Diagnostic, State, severity_of
 from pilotfish.api.status import ServerRow
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Refused
@@ -52,7 +52,7 @@ class LlxprtMethods:
         self.table: Mapping[str, Callable[[Raw], Awaitable[object]]] = {
             "lsp/checkFile": self._check_file,
             "lsp/diagnostics": self._diagnostics,
-            "lsp/getDiagnosticEpoch": self._diagnostic_epoch,
+            "lsp/getDiagnosticEpoch": self._epoch_now,
             "lsp/getAllDiagnosticsAfter": self._diagnostics_after,
             "lsp/status": self._status,
             "lsp/shutdown": self._shutdown,
@@ -71,11 +71,14 @@ class LlxprtMethods:
         finally:
             self._epoch += 1
             self._checked.notify()
-        self._notify_verdict(path, answer)
-        severities = self._service.workspaces.of(self._client).config.feedback.severities
-        return [
-            one for shown, found in (answer.data or {}).items() for one in file_diagnostics(shown, found, severities)
-        ]
+        found = (answer.data or {}).items()
+        facts = (path, answer.meta.state, answer.meta.duration_ms, sum(len(some) for _, some in found))
+        logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *facts, answer.meta.timed_out)
+        if answer.meta.state is not State.FRESH:
+            verdict = {"filePath": path, "state": answer.meta.state, "reason": answer.meta.reason}
+            self._notify("lsp/verdict", verdict)
+        severities = self._severities()
+        return [one for shown, some in found for one in file_diagnostics(shown, some, severities)]
 
     async def _diagnostics(self, _: Raw) -> dict[str, list[JsonObject]]:
         try:
@@ -83,10 +86,9 @@ class LlxprtMethods:
         except Failure as failure:
             logger.info("no diagnostics: %s", failure.message)
             return {}
-        severities = self._service.workspaces.of(self._client).config.feedback.severities
-        return all_diagnostics(answer.data or {}, severities)
+        return all_diagnostics(answer.data or {}, self._severities())
 
-    async def _diagnostic_epoch(self, _: Raw) -> int:
+    async def _epoch_now(self, _: Raw) -> int:
         return self._epoch
 
     async def _diagnostics_after(self, params: Raw) -> dict[str, list[JsonObject]]:
@@ -122,13 +124,8 @@ class LlxprtMethods:
         with anyio.move_on_after(STOP_SECONDS):
             await self._service.pool.stop_all()
 
-    def _notify_verdict(self, path: str, answer: DiagnosticsAnswer) -> None:
-        found = sum(map(len, (answer.data or {}).values()))
-        facts = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
-        logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *facts)
-        if answer.meta.state is not State.FRESH:
-            verdict = {"filePath": path, "state": answer.meta.state, "reason": answer.meta.reason}
-            self._notify("lsp/verdict", verdict)
+    def _severities(self) -> Collection[Severity]:
+        return self._service.workspaces.of(self._client).config.feedback.severities
 
 
 def _arguments(params: Raw, *names: str) -> dict[str, object]:
@@ -143,15 +140,13 @@ def _arguments(params: Raw, *names: str) -> dict[str, object]:
 
 MAX_TEXTS = 100
 
-DiskState = tuple[int, ...] | None
-
 
 class GivenTexts:
     """The texts that the host has sent for files, which count until a file changes on disk."""
 
     def __init__(self, cwd: AbsPath) -> None:
         self._cwd = cwd
-        self._texts: Recent[AbsPath, tuple[str, DiskState]] = Recent(MAX_TEXTS)
+        self._texts: Recent[AbsPath, tuple[str, tuple[int, ...]]] = Recent(MAX_TEXTS)
 
     def put(self, path: str, text: str | None) -> None:
         """The text of a file from now on; None: what is on disk."""
@@ -172,11 +167,11 @@ class GivenTexts:
         return known is not None and known[1] != _disk_state(path)
 
 
-def _disk_state(path: AbsPath) -> DiskState:
+def _disk_state(path: AbsPath) -> tuple[int, ...]:
     try:
         status = os.stat(path)
     except (OSError, ValueError):
-        return None
+        return ()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

@@ -36,10 +36,10 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel
 from pilotfish.surfaces.mcp.connection import load, serve
 from pilotfish.system.ownership import make_private_folders
-from pilotfish.system.pipes import End
+from pilotfish.system.pipes import End, SourcedStream
 from pilotfish.system.ports import BrokenPipe, ByteStream
 from pilotfish.system.standard_streams import STALL_SECONDS, take_standard_streams, until_signalled
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import first_of, owned_tasks
 from pilotfish_llxprt.methods import LlxprtMethods
 
 logger = logging.getLogger(__name__)
@@ -113,49 +113,32 @@ async def converse(
     channel = HostChannel(stream, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:
-            await _prepare(service, client)
+            config = service.workspaces.of(client).config
+            if config.enabled and config.navigation_tools:
+                # MCP is answered at once: the host waits for us to be ready, and then a quarter of a second for tools.
+                with anyio.move_on_after(PREPARE_SECONDS), suppress(Failure):
+                    await load()
+                    await service.offered(client)
             tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"), options)
         channel.notify("lsp/ready")
         await channel.serve(LlxprtMethods(service, client, channel.notify).table)
         tasks.cancel_scope.cancel()
 
 
-async def _prepare(service: Service, client: ClientSession) -> None:
-    """Be able to answer MCP at once: the host waits for us to be ready, and then a quarter of a second for tools."""
-    config = service.workspaces.of(client).config
-    if not (config.enabled and config.navigation_tools):
-        return
-    with anyio.move_on_after(PREPARE_SECONDS), suppress(Failure):
-        await load()
-        await service.offered(client)
-
-
 async def _navigate(stream: ByteStream, service: Service, client: ClientSession, options: McpOptions | None) -> None:
     """MCP beside the host's own protocol: whatever roots the client names, the workspace is the bootstrap's."""
     try:
-        if first := await stream.receive():
-            await serve(_Replayed(first, stream), service, lambda _root: client, options)
+        # The SDK is imported only once a client has spoken.
+        first = [await stream.receive()]
+        if first[0]:
+
+            async def receive() -> bytes:
+                return first.pop() if first else await stream.receive()
+
+            await serve(SourcedStream(stream, receive), service, lambda _root: client, options)
     except Exception:
         # Feedback on edits must go on, whatever fails here.
         logger.exception("MCP on descriptors %s has ended", MCP_DESCRIPTORS)
-
-
-class _Replayed:
-    """A stream of which something was read already. The SDK is imported only once a client has spoken."""
-
-    def __init__(self, first: bytes, stream: ByteStream) -> None:
-        self._first = first
-        self._stream = stream
-
-    async def receive(self) -> bytes:
-        data, self._first = self._first, b""
-        return data or await self._stream.receive()
-
-    async def send(self, data: bytes) -> None:
-        await self._stream.send(data)
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 HOST = "llxprt"
@@ -206,16 +189,18 @@ class CrossedStream:
     def __init__(self, first: int, second: int) -> None:
         self._files = [os.fdopen(descriptor, "rb", buffering=0) for descriptor in (first, second)]
         self._ends = [End(file, STALL_SECONDS) for file in self._files]
-        self._sources = [
-            end for end, file in zip(self._ends, self._files, strict=True) if _way(file.fileno()) != os.O_WRONLY
-        ]
+        ways = [_way(file.fileno()) for file in self._files]
+        self._sources = [end for end, way in zip(self._ends, ways, strict=True) if way != os.O_WRONLY]
         self._sink: End | None = None
         for file in self._files:
             os.set_inheritable(file.fileno(), False)  # noqa: FBT003 - its only signature
 
     async def receive(self) -> bytes:
         while self._sources:
-            source, data = await self._first()
+            heard: list[tuple[End, bytes]] = []
+            await first_of(*(partial(_listen, end, heard) for end in self._sources))
+            # One that has data, or else has closed.
+            source, data = max(heard, key=lambda message: len(message[1]))
             if data:
                 self._sources = [source]
                 self._sink = self._sink or next(end for end in self._ends if end is not source)
@@ -233,20 +218,9 @@ class CrossedStream:
         for file in self._files:
             file.close()
 
-    async def _first(self) -> tuple[End, bytes]:
-        """The first end that has data, and the data; empty when it has closed."""
-        if len(self._sources) == 1:
-            return self._sources[0], await self._sources[0].receive()
-        heard: list[tuple[End, bytes]] = []
-        async with owned_tasks() as tasks:
 
-            async def listen(end: End) -> None:
-                heard.append((end, await end.receive()))
-                tasks.cancel_scope.cancel()
-
-            for end in self._sources:
-                tasks.start_soon(listen, end)
-        return max(heard, key=lambda message: len(message[1]))
+async def _listen(end: End, heard: list[tuple[End, bytes]]) -> None:
+    heard.append((end, await end.receive()))
 
 
 def _is_stream(descriptor: int) -> bool:

@@ -81,10 +81,13 @@ def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClai
                 _shorten(place)
             lock = try_lock(place.lock)
             if lock is None:
-                if _is_served(place):
+                with suppress(NoDaemon):
+                    with suppress(Busy):
+                        connect(place, 1.0).close()
                     return None
                 lock = take_lock(place.lock)
-            return DaemonClaim(place, lock, *_listening(place))
+            where = listen_here(place) if sys.platform == "win32" else (listen(place), None)
+            return DaemonClaim(place, lock, *where)
         finally:
             os.close(starting)
     finally:
@@ -169,10 +172,6 @@ def listen(place: DaemonPlace) -> socket.socket:
     return listener
 
 
-def _listening(place: DaemonPlace) -> "tuple[socket.socket, Endpoint | None]":
-    return listen_here(place) if sys.platform == "win32" else (listen(place), None)
-
-
 def listen_here(place: DaemonPlace) -> "tuple[socket.socket, Endpoint]":
     """The same where sockets have no place in a folder: a port, and in the folder a file with its secrets."""
     from pilotfish.ipc.loopback import HERE, new_endpoint, written
@@ -191,16 +190,6 @@ def listen_here(place: DaemonPlace) -> "tuple[socket.socket, Endpoint]":
         raise
     listener.setblocking(False)  # noqa: FBT003 - its only signature
     return listener, endpoint
-
-
-def _is_served(place: DaemonPlace) -> bool:
-    try:
-        connect(place, 1.0).close()
-    except NoDaemon:
-        return False
-    except Busy:
-        pass
-    return True
 
 
 def _is_at(path: str, descriptor: int) -> bool:

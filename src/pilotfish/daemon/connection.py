@@ -56,7 +56,7 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system import calls
 from pilotfish.system.channel import RpcChannel, Turns
 from pilotfish.system.clock import current_time
-from pilotfish.system.pipes import End
+from pilotfish.system.pipes import End, SourcedStream
 from pilotfish.system.ports import BrokenPipe, ByteStream, Interest, OpenWatcher, Stalled
 
 logger = logging.getLogger(__name__)
@@ -235,10 +235,14 @@ class ClientConnection:
         self._channel.queue.close()
         await self._written.wait()
         sessions = self._methods.sessions
-        stream = _WatchedStream(self._stream, lambda: sessions.used(*self._carried()))
-        await self._upgrades[request.method](
-            Upgraded(stream, self._methods.service, sessions, self._session_of, request.params)
-        )
+
+        async def receive() -> bytes:
+            data = await self._stream.receive()
+            sessions.used(*self._carried())
+            return data
+
+        stream, service = SourcedStream(self._stream, receive), self._methods.service
+        await self._upgrades[request.method](Upgraded(stream, service, sessions, self._session_of, request.params))
 
     def _session_of(self, root: AbsPath | None) -> ClientSession:
         if self.client is None:
@@ -253,21 +257,6 @@ class ClientConnection:
     def _carried(self) -> set[str]:
         """The sessions of this connection."""
         return ({self.client.id} if self.client else set[str]()) | self._others
-
-
-class _WatchedStream:
-    """The bytes of an upgraded connection; `heard` is called for what the client sends."""
-
-    def __init__(self, stream: ByteStream, heard: Callable[[], None]) -> None:
-        self._stream = stream
-        self._heard = heard
-        self.send = stream.send
-        self.close = stream.close
-
-    async def receive(self) -> bytes:
-        data = await self._stream.receive()
-        self._heard()
-        return data
 
 
 def _error(failure: Failure) -> ResponseError:

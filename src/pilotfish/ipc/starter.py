@@ -49,38 +49,48 @@ def start(environment: Mapping[str, str], deadline: float) -> None:
     if sys.platform == "win32":
         word = _started_apart(environment, deadline)
     else:
-        reading, writing = os.pipe()
-        try:
-            child = _launch(environment, writing)
-            word = _read_report(reading, deadline)
-        finally:
-            os.close(reading)
-        if word is None:
-            child.kill()
-        # It only forks and exits: the daemon is its child, so that init reaps it.
-        child.wait()
+        word = _started(environment, deadline)
     said, _, reason = (word or b"").decode(errors="replace").strip().partition(" ")
     if said in {"ready", "running"}:
         return
     raise CannotStart(f"the daemon could not be started: {reason or ('it exited' if word == b'' else 'timed out')}")
 
 
-def _launch(environment: Mapping[str, str], report: int) -> subprocess.Popen[bytes]:
+def _started(environment: Mapping[str, str], deadline: float) -> bytes | None:
+    """The whole report, up to the end of the pipe; None when that does not come in time."""
+    if sys.platform == "win32":
+        return None
+    reading, writing = os.pipe()
     try:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOTSTRAP, PACKAGES, str(report)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(report,),
-            start_new_session=True,
-            cwd="/",
-            env=environment,
-        )
-    except OSError as error:
-        raise CannotStart(f"the daemon could not be started: {error}") from None
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-I", "-c", BOOTSTRAP, PACKAGES, str(writing)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(writing,),
+                start_new_session=True,
+                cwd="/",
+                env=environment,
+            )
+        except OSError as error:
+            raise CannotStart(f"the daemon could not be started: {error}") from None
+        finally:
+            os.close(writing)
+        poller, word = select.poll(), b""
+        poller.register(reading, select.POLLIN)
+        while poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            data = os.read(reading, MAX_REPORT)
+            word += data
+            if not data or len(word) >= MAX_REPORT:
+                # It only forks and exits: the daemon is its child, so that init reaps it.
+                child.wait()
+                return word
     finally:
-        os.close(report)
+        os.close(reading)
+    child.kill()
+    child.wait()
+    return None
 
 
 def _started_apart(environment: Mapping[str, str], deadline: float) -> bytes | None:
@@ -115,18 +125,3 @@ def _started_apart(environment: Mapping[str, str], deadline: float) -> bytes | N
     if not heard:
         child.kill()
     return heard[0] if heard else None
-
-
-def _read_report(descriptor: int, deadline: float) -> bytes | None:
-    """The whole report, up to the end of the pipe; None when that does not come in time."""
-    if sys.platform == "win32":
-        return None
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    word = b""
-    while poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        data = os.read(descriptor, MAX_REPORT)
-        word += data
-        if not data or len(word) >= MAX_REPORT:
-            return word
-    return None

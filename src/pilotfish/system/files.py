@@ -146,7 +146,10 @@ def decoded(path: AbsPath, content: bytes) -> str:
     """The text of a file's content, without its byte-order mark; raises `Refused` (`unsupported`) for anything else."""
     encoding = encoding_of(path, content)
     if encoding in UTF16_MARKS.values():
-        return _utf16(path, content, encoding)
+        try:
+            return content[2:].decode(encoding)
+        except UnicodeError:
+            raise Refused(Code.UNSUPPORTED, f"unsupported encoding (not {encoding.upper()}): {path}") from None
     if content.startswith(OTHER_MARKS):
         raise Refused(Code.UNSUPPORTED, f"unsupported encoding (UTF-16 or UTF-32): {path}")
     if b"\0" in content[:BINARY_PROBE_BYTES]:
@@ -161,13 +164,6 @@ def decoded(path: AbsPath, content: bytes) -> str:
         # The codec changes more than the letters, so places in the text would not be places in the file.
         raise Refused(Code.UNSUPPORTED, f"unsupported encoding ({encoding}): {path}")
     return text
-
-
-def _utf16(path: AbsPath, content: bytes, encoding: str) -> str:
-    try:
-        return content[2:].decode(encoding)
-    except UnicodeError:
-        raise Refused(Code.UNSUPPORTED, f"unsupported encoding (not {encoding.upper()}): {path}") from None
 
 
 def encoding_of(path: AbsPath, content: bytes) -> str:

@@ -19,7 +19,6 @@ import struct
 import subprocess
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -42,9 +41,6 @@ TAIL_LINES = 20
 
 _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
 _kernel.CreateJobObjectW.restype = _kernel.OpenProcess.restype = ctypes.c_void_p
-
-
-Result = TypeVar("Result")
 
 
 class ProcessJob:
@@ -102,18 +98,15 @@ async def spawn_in_job(
         process = JobProcess(launch, job, write_stall_seconds)
     except OSError as error:
         job.close()
-        raise failed(launch, _stage(launch), error.errno or 0) from error
+        # What was missing: Windows says the same of both.
+        stage = "program" if os.path.isdir(launch.cwd) else "folder"  # noqa: ASYNC240 - one look, at the end
+        raise failed(launch, stage, error.errno or 0) from error
     async with owned_tasks() as tasks:
         tasks.start_soon(process.drain_errors)
         try:
             yield process
         finally:
             await process.close()
-
-
-def _stage(launch: Launch) -> str:
-    """What was missing: Windows says the same of both."""
-    return "program" if os.path.isdir(launch.cwd) else "folder"
 
 
 class JobProcess:
@@ -159,16 +152,20 @@ class JobProcess:
     async def close_input(self) -> None:
         self._input.close()
 
-    async def terminate(self) -> None:
-        self._job.kill()
-
     async def kill(self) -> None:
         self._job.kill()
 
+    terminate = kill
+
     async def wait(self) -> Exit:
         if self._exit is None:
-            code = await self._in_thread(self._child.wait)
-            await self._in_thread(self._job.kill_and_wait)
+
+            def wait() -> int:
+                code = self._child.wait()
+                self._job.kill_and_wait()
+                return code
+
+            code = await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=self._threads)
             self._exit = Exit(code)
         return self._exit
 
@@ -189,6 +186,3 @@ class JobProcess:
         self._job.close()
         for end in (self._input, self._output):
             end.close()
-
-    async def _in_thread(self, act: Callable[[], Result]) -> Result:
-        return await anyio.to_thread.run_sync(act, abandon_on_cancel=True, limiter=self._threads)

@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import IO, TypeVar
@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from pilotfish.system import calls
-from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 
 READ_BYTES = 256 * 1024
 """What one read may bring, and what a pipe holds where the system allows it: a 5 MB answer then costs half the CPU
@@ -139,6 +139,18 @@ class End:
             raise Stalled(f"nothing was taken for {self._stall_seconds:g} s") from None
         except anyio.ClosedResourceError:
             raise BrokenPipe("our end was closed") from None
+
+
+class SourcedStream:
+    """A `ByteStream` whose bytes come another way."""
+
+    def __init__(self, stream: ByteStream, receive: Callable[[], Awaitable[bytes]]) -> None:
+        self._receive = receive
+        self.send = stream.send
+        self.close = stream.close
+
+    async def receive(self) -> bytes:
+        return await self._receive()
 
 
 class ThreadedEnd:

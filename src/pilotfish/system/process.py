@@ -21,7 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager, suppress
 
 import anyio
@@ -30,7 +30,7 @@ import anyio.to_thread
 from pilotfish.errors import Bug, Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.system import calls
 from pilotfish.system.pipes import End
-from pilotfish.system.ports import BrokenPipe, Confinement, Exit, Launch, Process
+from pilotfish.system.ports import BrokenPipe, Exit, Launch, Process
 from pilotfish.system.tasks import owned_tasks
 
 WRITE_STALL_SECONDS = 30.0
@@ -74,16 +74,16 @@ async def spawn(launch: Launch, *, write_stall_seconds: float = WRITE_STALL_SECO
     token = f"{os.getpid()}-{secrets.token_hex(8)}"
     order = _order(launch, token)
     process = SupervisedProcess(launch, token, write_stall_seconds)
-    watching = anyio.CancelScope()
     async with owned_tasks() as tasks:
         tasks.start_soon(process.drain_errors)
         try:
             await process.start(order)
-            tasks.start_soon(process.watch, watching)
+            # What a killed supervisor leaves may hold the pipes open, and look alive, for ever.
+            tasks.start_soon(process.wait)
             yield process
         finally:
             await process.close()
-            watching.cancel()
+            tasks.cancel_scope.cancel()
 
 
 class SupervisedProcess:
@@ -163,7 +163,13 @@ class SupervisedProcess:
                 while await self._read_report():
                     pass
                 await _reap(self._child)
-                self._exit = await self._ending()
+                match self._reports.decode().split()[-2:]:
+                    case ["exited", code]:
+                        self._exit = Exit(int(code))
+                    case _:
+                        # The supervisor was killed. What it can no longer end is ended from here.
+                        await anyio.to_thread.run_sync(kill_strays, self._token, self._pid, abandon_on_cancel=True)
+                        self._exit = Exit(KILLED)
             return self._exit
 
     def stderr_tail(self) -> tuple[str, ...]:
@@ -173,12 +179,9 @@ class SupervisedProcess:
         """Read standard error until its end, or until `close` closes it; that bounds the shield."""
         with anyio.CancelScope(shield=True):
             while data := await self._errors.receive():
-                self._keep(data)
-
-    async def watch(self, scope: anyio.CancelScope) -> None:
-        """Wait in the background: what a killed supervisor leaves may hold the pipes open, and look alive, for ever."""
-        with scope:
-            await self.wait()
+                self._tail += data
+                if len(self._tail) > 2 * TAIL_BYTES:
+                    del self._tail[:-TAIL_BYTES]
 
     async def close(self) -> None:
         """Leave nothing: no process, no zombie, no descriptor."""
@@ -200,21 +203,6 @@ class SupervisedProcess:
         self._reports += data
         return bool(data)
 
-    async def _ending(self) -> Exit:
-        """How the server ended, once its supervisor is gone."""
-        match self._reports.decode().split()[-2:]:
-            case ["exited", code]:
-                return Exit(int(code))
-            case _:
-                # The supervisor was killed. What it can no longer end is ended from here.
-                await anyio.to_thread.run_sync(kill_strays, self._token, self._pid, abandon_on_cancel=True)
-                return Exit(KILLED)
-
-    def _keep(self, data: bytes) -> None:
-        self._tail += data
-        if len(self._tail) > 2 * TAIL_BYTES:
-            del self._tail[:-TAIL_BYTES]
-
 
 def start_failure(launch: Launch, stage: str, number: int) -> Failure:
     """What it means that starting failed at `stage` (`folder`, `program` or `fork`) with this error number."""
@@ -227,18 +215,11 @@ def start_failure(launch: Launch, stage: str, number: int) -> Failure:
         return _not_started(launch, reason)
     if number == errno.ENOENT and os.path.lexists(program):
         reason = "the interpreter or loader that it names is not installed"
-    return ServerFailed(
-        Code.SERVER_MISSING,
-        f"{launch.name} cannot be run: {program}: {reason}",
-        hint=_missing_hint(launch, number),
-        scene=_scene(launch),
-    )
-
-
-def _missing_hint(launch: Launch, number: int) -> str:
-    if number == errno.EACCES and launch.confinement is not None and os.access(launch.argv[0], os.X_OK):
-        return "It, or the interpreter that it names, lies inside the workspace, which is not trusted."
-    return HINTS.get(number, f"Install {launch.name}, or correct its `command`.")
+    hint = HINTS.get(number, f"Install {launch.name}, or correct its `command`.")
+    if number == errno.EACCES and launch.confinement is not None and os.access(program, os.X_OK):
+        hint = "It, or the interpreter that it names, lies inside the workspace, which is not trusted."
+    message = f"{launch.name} cannot be run: {program}: {reason}"
+    return ServerFailed(Code.SERVER_MISSING, message, hint=hint, scene=_scene(launch))
 
 
 def _not_started(launch: Launch, reason: str, stderr: tuple[str, ...] = ()) -> ServerFailed:
@@ -257,21 +238,19 @@ def _order(launch: Launch, token: str) -> bytes:
     environment = {**launch.environment, TAG: token}
     if any(not name or "=" in name for name in environment):
         raise _not_started(launch, "a variable of its environment has no proper name")
-    variables = (f"{name}={value}" for name, value in environment.items())
-    fields = [launch.cwd, str(len(launch.argv)), *launch.argv, *variables, *_confining(launch.confinement)]
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    confinement = launch.confinement
+    if confinement is not None:
+        # In the words of `supervisor.confined`, as variables without a name.
+        for kind in ("sealed", "private", "readable", "writable"):
+            variables += (f"={kind}={folder}" for folder in getattr(confinement, kind))
+        variables.append(f"=network={'open' if confinement.network else 'closed'}")
+        variables += ["=required="] if confinement.required else []
+    fields = [launch.cwd, str(len(launch.argv)), *launch.argv, *variables]
     if any("\0" in field for field in fields):
         raise _not_started(launch, "its command, folder or environment contains a NUL character")
     body = os.fsencode("\0".join(fields))
     return b"%d\n%s" % (len(body), body)
-
-
-def _confining(confinement: Confinement | None) -> Iterator[str]:
-    """The confinement in the words of `supervisor.confined`, as variables without a name."""
-    if confinement is not None:
-        for kind in ("sealed", "private", "readable", "writable"):
-            yield from (f"={kind}={folder}" for folder in getattr(confinement, kind))
-        yield f"=network={'open' if confinement.network else 'closed'}"
-        yield from ("=required=",) if confinement.required else ()
 
 
 def _start_supervisor(launch: Launch, token: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -280,27 +259,24 @@ def _start_supervisor(launch: Launch, token: str) -> tuple[subprocess.Popen[byte
         with ExitStack() as undo:
             ours, theirs = socket.socketpair()
             undo.enter_context(ours)
-            with theirs:
-                child = _fork(theirs.fileno(), launch.name, {**os.environ, TAG: token})
+            undo.enter_context(theirs)
+            control, folder = theirs.fileno(), os.path.dirname(os.path.abspath(__file__))
+            child = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", BOOTSTRAP, folder, str(control), str(os.getpid()), launch.name],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(control,),
+                start_new_session=True,
+                cwd="/",
+                env={**os.environ, TAG: token},
+            )
             undo.pop_all()
+            theirs.close()
     except OSError as error:
         raise _not_started(launch, os.strerror(error.errno or 0).lower()) from error
     return child, ours
-
-
-def _fork(control: int, name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    folder = os.path.dirname(os.path.abspath(__file__))
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", BOOTSTRAP, folder, str(control), str(os.getpid()), name],
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=(control,),
-        start_new_session=True,
-        cwd="/",
-        env=environment,
-    )
 
 
 async def _reap(child: subprocess.Popen[bytes]) -> None:
@@ -351,8 +327,14 @@ def find_strays(token: str) -> list[int]:
     """The living processes whose environment carries the tag."""
     if sys.platform != "linux":
         return _tagged(token)
-    needle = f"{TAG}={token}".encode()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _has_variable(name, needle)]
+    needle, found = f"{TAG}={token}".encode(), list[int]()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with (
+            suppress(OSError),  # gone, or not ours to look at
+            open(f"/proc/{name}/environ", "rb", buffering=0) as environment,
+        ):
+            found += [int(name)] if needle in environment.read().split(b"\0") else []
+    return found
 
 
 def _tagged(token: str) -> list[int]:
@@ -367,14 +349,6 @@ def _tagged(token: str) -> list[int]:
             if process.environ().get(TAG) == token and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
     return found
-
-
-def _has_variable(pid: str, variable: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb", buffering=0) as environment:
-            return variable in environment.read().split(b"\0")
-    except OSError:
-        return False  # gone, or not ours to look at
 
 
 def _kill(pid: int) -> bool:

@@ -13,7 +13,7 @@ from typing import IO
 import anyio
 
 from pilotfish.system import calls
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import first_of
 
 if sys.platform == "win32":
     from pilotfish.system.pipes import ThreadedEnd as PipeEnd
@@ -72,18 +72,15 @@ def take_standard_streams(*, prints: int | None = STDERR) -> Generator[PipePair]
 
 async def until_signalled(serving: Callable[[], Awaitable[None]]) -> None:
     """Serve until the end, or until a host, or a person, ends this program by a signal."""
-    async with owned_tasks() as tasks:
 
-        async def listen() -> None:
-            if sys.platform == "win32":
-                return  # there, hosts close the streams or end the process, and Ctrl-C is Python's
+    async def listen() -> None:
+        if sys.platform == "win32":  # there, hosts close the streams or end the process, and Ctrl-C is Python's
+            await anyio.sleep_forever()
+        else:
             with anyio.open_signal_receiver(*calls.ENDING) as signals:
-                async for _ in signals:
-                    tasks.cancel_scope.cancel()
+                await anext(aiter(signals))
 
-        tasks.start_soon(listen)
-        await serving()
-        tasks.cancel_scope.cancel()
+    await first_of(listen, serving)
 
 
 def _moved(descriptor: int, flags: int, instead: int | None) -> int:

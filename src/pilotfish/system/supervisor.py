@@ -84,7 +84,11 @@ def main(control: int, owner: int) -> int:
     wake = arm_signals()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    death = watch(owner)
+    try:
+        # Readable when that process is gone, where the system has such a thing.
+        death = os.pidfd_open(owner) if sys.platform == "linux" else None
+    except (AttributeError, OSError):
+        death = None
     order = read_order(control, owner, death)
     if os.getppid() != owner or order is None:  # it died, perhaps before it could be watched
         return 0
@@ -98,9 +102,12 @@ def main(control: int, owner: int) -> int:
         serve(tree, control, owner, death)
     finally:
         tree.end()
-    code = tree.code()
+    code = -signal.SIGKILL if tree.status is None else os.waitstatus_to_exitcode(tree.status)
     if sys.platform != "linux":
-        end_strays()  # also for a living owner, which may be killed while it looks for them
+        # Those that left the server's group; also for a living owner, which may be killed while it looks for them.
+        packages, token = os.path.dirname(os.path.dirname(sys.argv[1])), os.environ.get("PILOTFISH_TREE", "")
+        # Without the tag: it would be one of them itself.
+        os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-I", "-c", END_STRAYS, packages, token], {}), 0)
     report(control, b"exited %d" % code)
     return code if code >= 0 else 128 - code
 
@@ -214,10 +221,6 @@ class ProcessTree:
         self.wake = wake
         self.status: int | None = None
 
-    def code(self) -> int:
-        """The exit code of the server, negative for a signal."""
-        return -signal.SIGKILL if self.status is None else os.waitstatus_to_exitcode(self.status)
-
     def reap(self) -> bool:
         """Collect every child that has ended; return whether one is left."""
         while True:
@@ -269,15 +272,6 @@ def groups_below(ancestor: int) -> set[int]:
     return {family[pid][1] for pid in below - {ancestor}} - {os.getpgrp()}
 
 
-def end_strays() -> None:
-    """Have those killed that left the server's group."""
-    packages = os.path.dirname(os.path.dirname(sys.argv[1]))
-    token = os.environ.get("PILOTFISH_TREE", "")
-    # Without the tag: it would be one of them itself.
-    command = [sys.executable, "-I", "-c", END_STRAYS, packages, token]
-    os.waitpid(os.posix_spawn(sys.executable, command, {}), 0)
-
-
 def kill_group(group: int, number: int) -> None:
     try:
         os.killpg(group, number)
@@ -296,16 +290,6 @@ def arm_signals() -> int:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     return wake
-
-
-def watch(pid: int) -> int | None:
-    """A descriptor that becomes readable when that process is gone, where the system has such a thing."""
-    if sys.platform != "linux":
-        return None
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None
 
 
 def hear(control: int, owner: int, death: int | None) -> bytes:
@@ -334,10 +318,8 @@ def poll_for(*descriptors: int | None) -> select.poll:
     return poller
 
 
-def report(control: int, line: bytes) -> bool:
-    """Whether the owner is there to read it."""
+def report(control: int, line: bytes) -> None:
     try:
         os.write(control, line + b"\n")
     except (BrokenPipeError, ConnectionResetError):
-        return False  # the control socket says so next
-    return True
+        return  # nobody is there to read it: the control socket says so next

@@ -22,10 +22,12 @@ class SystemVitals:
     """Implements `ports.Vitals`."""
 
     async def memory_mib(self, pid: int) -> float | None:
-        return await anyio.to_thread.run_sync(_sum_over_tree, pid, _own_memory_mib)
+        return await anyio.to_thread.run_sync(
+            lambda: _sum_over_tree(pid, lambda process: process.memory_info().rss / MIB)
+        )
 
     async def cpu_seconds(self, pid: int) -> float | None:
-        return await anyio.to_thread.run_sync(_sum_over_tree, pid, _own_cpu_seconds)
+        return await anyio.to_thread.run_sync(lambda: _sum_over_tree(pid, lambda process: sum(process.cpu_times()[:2])))
 
 
 def machine_memory_mib(limit: str = "/sys/fs/cgroup/memory.max") -> float:
@@ -36,15 +38,6 @@ def machine_memory_mib(limit: str = "/sys/fs/cgroup/memory.max") -> float:
     with suppress(OSError, ValueError):
         total = min(total, int(Path(limit).read_text()))
     return total / MIB
-
-
-def _own_memory_mib(process: "Process") -> float:
-    return process.memory_info().rss / MIB
-
-
-def _own_cpu_seconds(process: "Process") -> float:
-    times = process.cpu_times()
-    return times.user + times.system
 
 
 def _sum_over_tree(pid: int, measure: "Callable[[Process], float]") -> float | None:

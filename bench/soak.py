@@ -22,8 +22,7 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
 from pilotfish.daemon.claim import claim_daemon
-from pilotfish.daemon.main import Daemon
-from pilotfish.daemon.settings import Settings
+from pilotfish.daemon.main import Daemon, Settings
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.model import AbsPath

@@ -36,9 +36,8 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel
 from pilotfish.surfaces.mcp.connection import load, serve
 from pilotfish.system.ownership import make_private_folders
-from pilotfish.system.pipes import End, SourcedStream
+from pilotfish.system.pipes import HOST_STALL_SECONDS, End, SourcedStream, take_standard_streams, until_signalled
 from pilotfish.system.ports import BrokenPipe, ByteStream
-from pilotfish.system.standard_streams import STALL_SECONDS, take_standard_streams, until_signalled
 from pilotfish.system.tasks import first_of, owned_tasks
 from pilotfish_llxprt.methods import LlxprtMethods
 
@@ -188,7 +187,7 @@ class CrossedStream:
 
     def __init__(self, first: int, second: int) -> None:
         self._files = [os.fdopen(descriptor, "rb", buffering=0) for descriptor in (first, second)]
-        self._ends = [End(file, STALL_SECONDS) for file in self._files]
+        self._ends = [End(file, HOST_STALL_SECONDS) for file in self._files]
         ways = [_way(file.fileno()) for file in self._files]
         self._sources = [end for end, way in zip(self._ends, ways, strict=True) if way != os.O_WRONLY]
         self._sink: End | None = None

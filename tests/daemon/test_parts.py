@@ -14,9 +14,9 @@ import pytest
 
 from pilotfish.config.places import user_places
 from pilotfish.daemon import lifetime
-from pilotfish.daemon import settings as settings_module
+from pilotfish.daemon import main as settings_module
 from pilotfish.daemon.lifetime import wait_for_process
-from pilotfish.daemon.settings import IDLE_VARIABLE, Settings, settings_of
+from pilotfish.daemon.main import IDLE_VARIABLE, Settings, settings_of
 from pilotfish.pool.plan import Limits
 from pilotfish.system import calls
 from pilotfish.system.vitals import machine_memory_mib

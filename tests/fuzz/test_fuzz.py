@@ -64,7 +64,6 @@ OPENS_OTHERS = {
     "system/ownership.py": "one line of git's, up to a size, in which a word is looked for",
     "system/process.py": "/proc",
     "system/regular_files.py": "for those in the table",
-    "system/standard_streams.py": "our own",
     "system/supervisor.py": "/proc",
     "system/vitals.py": "/proc",
     "system/watching/inotify.py": "/proc",

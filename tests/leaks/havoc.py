@@ -27,7 +27,7 @@ import anyio
 from pilotfish.config.places import user_places
 from pilotfish.daemon.claim import claim_daemon
 from pilotfish.daemon.main import run as serve
-from pilotfish.daemon.settings import settings_of
+from pilotfish.daemon.main import settings_of
 from pilotfish.daemon.start import settle
 from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Terms, open_link

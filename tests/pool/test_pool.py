@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pilotfish.client.session import MAX_RELAYED, Session
 from pilotfish.config.places import user_places
 from pilotfish.config.schema import PoolSettings
-from pilotfish.daemon.settings import settings_of
+from pilotfish.daemon.main import settings_of
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool import pool as pool_module

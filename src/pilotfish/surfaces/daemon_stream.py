@@ -14,9 +14,8 @@ import anyio.to_thread
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.model import AbsPath
 from pilotfish.system.clock import current_time
-from pilotfish.system.pipes import End
+from pilotfish.system.pipes import End, until_signalled
 from pilotfish.system.ports import BrokenPipe, Stalled
-from pilotfish.system.standard_streams import until_signalled
 from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from contextlib import suppress
 from functools import cache
 
 from pilotfish.paths import ancestors, is_inside, top_folder
@@ -30,7 +31,7 @@ def is_own_folder(path: str) -> bool:
     folder = real_path(path)
     if sys.platform == "win32":
         return any(is_inside(folder, real_path(os.environ[name])) for name in KEPT if os.environ.get(name))
-    try:
+    with suppress(OSError):  # what cannot be looked at is not known to be ours
         if os.stat(folder).st_mode & stat.S_IWOTH:
             return False
         while not is_foreign(status := os.stat(folder)):
@@ -39,8 +40,6 @@ def is_own_folder(path: str) -> bool:
             if folder == os.path.dirname(folder):
                 return True
             folder = os.path.dirname(folder)
-    except OSError:
-        pass  # what cannot be looked at is not known to be ours
     return False
 
 
@@ -79,10 +78,8 @@ def _system_users() -> frozenset[int]:
     """Who owns the system: root; in a sandbox with users of its own, whoever root looks like there."""
     users = {0}
     for folder in ("/", "/usr"):
-        try:
+        with suppress(OSError):
             users.add(os.stat(folder).st_uid)
-        except OSError:
-            continue
     return frozenset(users)
 
 
@@ -98,8 +95,9 @@ def top_of(folder: str) -> str:
     homes = {os.path.expanduser("~"), real_path(os.path.expanduser("~")), top_folder(folder)}
     candidate = folder
     while candidate not in homes:
-        if _is_own_repository(candidate):
-            return candidate
+        with suppress(OSError):
+            if not any(map(is_foreign, (os.lstat(os.path.join(candidate, ".git")), os.stat(candidate)))):
+                return candidate
         candidate = os.path.dirname(candidate)
     return folder
 
@@ -117,10 +115,3 @@ def is_of_linked_worktree(path: str, folder: str) -> bool:
 def is_in_worktree(path: str, folder: str) -> bool:
     """Whether something is below a folder, and in the same worktree."""
     return is_inside(path, folder) and not is_of_linked_worktree(path, folder)
-
-
-def _is_own_repository(folder: str) -> bool:
-    try:
-        return not (is_foreign(os.lstat(os.path.join(folder, ".git"))) or is_foreign(os.stat(folder)))
-    except OSError:
-        return False

@@ -55,14 +55,13 @@ def _entries(
         return
     for entry in entries:
         path, is_folder = AbsPath(entry.path), entry.is_dir(follow_symlinks=False)
-        if (is_folder and _is_left_out(entry)) or is_ignored(path, rules):
+        left_out = is_folder and (
+            entry.name.startswith(".") or entry.name in DEPENDENCY_FOLDERS or is_linked_worktree(entry.path)
+        )
+        if left_out or is_ignored(path, rules):
             if is_folder and entry.name not in REPOSITORIES:
                 skipped.ignored.append(path)
         elif is_folder or entry.is_file(follow_symlinks=False):
             yield entry, rules
         else:
             (skipped.links if entry.is_symlink() else skipped.special).append(path)
-
-
-def _is_left_out(folder: "os.DirEntry[str]") -> bool:
-    return folder.name.startswith(".") or folder.name in DEPENDENCY_FOLDERS or is_linked_worktree(folder.path)

@@ -49,12 +49,9 @@ def command_line(words: Sequence[str], environment: Mapping[str, str]) -> Sequen
 
 def for_powershell(words: Sequence[str]) -> str:
     """One line for PowerShell, which takes a quoted word at the beginning for a text and not for a program."""
-    line = " ".join(word if _BARE.fullmatch(word) else _for_powershell(word) for word in words)
+    quoted = ("'" + _QUOTES_OF_POWERSHELL.sub(r"\g<0>\g<0>", word) + "'" for word in words)
+    line = " ".join(word if _BARE.fullmatch(word) else safe for word, safe in zip(words, quoted, strict=True))
     return f"& {line}" if line.startswith("'") else line
-
-
-def _for_powershell(word: str) -> str:
-    return "'" + _QUOTES_OF_POWERSHELL.sub(r"\g<0>\g<0>", word) + "'"
 
 
 def forwarder(program: str) -> str:

@@ -14,8 +14,7 @@ import anyio.to_thread
 
 from pilotfish.config.places import user_places
 from pilotfish.daemon.claim import claim_daemon
-from pilotfish.daemon.main import Daemon
-from pilotfish.daemon.settings import Settings
+from pilotfish.daemon.main import Daemon, Settings
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 from pilotfish.ipc.client_sessions import Upgraded
 from pilotfish.ipc.rendezvous import DaemonPlace

@@ -27,7 +27,7 @@ def lsp(host: str | None, *, in_process: bool, stdio: bool) -> None:  # noqa: AR
         start_ahead()
     import anyio
 
-    from pilotfish.system.standard_streams import take_standard_streams
+    from pilotfish.system.pipes import take_standard_streams
 
     with take_standard_streams() as client:
         anyio.run(_in_process if in_process else _by_daemon, host, client)
@@ -40,7 +40,7 @@ async def _by_daemon(host: str | None, client: ByteStream) -> None:
     from pilotfish.errors import Unavailable
     from pilotfish.ipc.client import Introduction
     from pilotfish.surfaces.daemon_stream import open_upgraded, relay
-    from pilotfish.system.standard_streams import until_signalled
+    from pilotfish.system.pipes import until_signalled
 
     try:
         async with open_upgraded(Introduction(cwd=os.getcwd(), host=host), "lsp") as daemon:

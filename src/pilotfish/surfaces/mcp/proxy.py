@@ -32,8 +32,8 @@ from pilotfish.protocol.frames import LineDecoder
 from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded, serve_in_process
 from pilotfish.surfaces.mcp.connection import require_sdk, serve
 from pilotfish.system.clock import current_time
+from pilotfish.system.pipes import take_standard_streams, until_signalled
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
-from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
 
 Id = int | str

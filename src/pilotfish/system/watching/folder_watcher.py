@@ -143,11 +143,17 @@ class FolderWatcher:
 
     @property
     def health(self) -> WatchHealth:
-        tree = self._tree
-        degraded = self._degraded()
-        lost = tree.crowded or tree.has_too_many_links or tree.is_behind
-        behind = degraded if lost else None
+        tree, degraded = self._tree, None
         without = len(tree.watches.without)
+        if tree.crowded:
+            degraded = f"there are more than {MAX_FOLDERS} folders; the others are not watched"
+        elif without and (trouble := self._source.trouble or tree.trouble):
+            degraded = trouble
+        elif tree.is_behind:
+            degraded = f"there is more to look at than {self._source.slice_seconds:g} s suffice for"
+        elif tree.has_too_many_links:
+            degraded = f"there are more than {MAX_SHARED} links or files with several names"
+        behind = degraded if tree.crowded or tree.has_too_many_links or tree.is_behind else None
         polled = 0 if self._source.tells_of_polled else without
         return WatchHealth(len(tree.watches) + without - polled, polled, self._overflows, degraded, behind)
 
@@ -158,16 +164,6 @@ class FolderWatcher:
             self._lock.release()
         with anyio.CancelScope(shield=True):
             await self._source.close()
-
-    def _degraded(self) -> str | None:
-        if self._tree.crowded:
-            return f"there are more than {MAX_FOLDERS} folders; the others are not watched"
-        if self._tree.watches.without and (trouble := self._source.trouble or self._tree.trouble):
-            return trouble
-        if self._tree.is_behind:
-            return f"there is more to look at than {self._source.slice_seconds:g} s suffice for"
-        too_many = f"there are more than {MAX_SHARED} links or files with several names"
-        return too_many if self._tree.has_too_many_links else None
 
     def _catch_up(self) -> None:
         """Look wherever something may have changed."""

@@ -211,14 +211,9 @@ def remote_mounts(table: str = "/proc/self/mountinfo") -> tuple[str, ...]:
             rows = [line.partition(" - ") for line in lines]
     except OSError:
         return ()
-    return tuple(
-        _unescaped(mount.split()[4]) for mount, _, kind in rows if kind.split()[:1] and kind.split()[0] in REMOTE
-    )
-
-
-def _unescaped(field: str) -> str:
-    r"""A field of the table of mounts, in which a space is `\040`."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
+    mounts = [mount.split()[4] for mount, _, kind in rows if kind.split()[:1] and kind.split()[0] in REMOTE]
+    # A space is `\040` there.
+    return tuple(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mount) for mount in mounts)
 
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})

@@ -469,18 +469,17 @@ class WatchedTree:
         what has changed below it.
         """
         below = rules.set_aside(link).below(link)
-        if below is not None and (link in self._linked or self._leads_out(link)):
-            yield link, below
-
-    def _leads_out(self, link: AbsPath) -> bool:
-        real = linked_folder(link)
-        if real is None or any(link.startswith(other + os.sep) for other in self._linked):
-            return False
-        known = (*self._linked.values(), *map(real_path, self._tops))
-        if any(is_inside(real, other) or is_inside(other, real) for other in known):
-            return False
-        self._linked[link] = real
-        return True
+        if below is None:
+            return
+        if link not in self._linked:
+            real = linked_folder(link)
+            if real is None or any(link.startswith(other + os.sep) for other in self._linked):
+                return
+            known = (*self._linked.values(), *map(real_path, self._tops))
+            if any(is_inside(real, other) or is_inside(other, real) for other in known):
+                return
+            self._linked[link] = real
+        yield link, below
 
     def _mind_link(self, folder: WatchedFolder, path: AbsPath, *, is_shared: bool) -> None:
         """A name in a folder was looked at: does what it leads to have other names, and is it another folder now?"""

@@ -75,7 +75,7 @@ OPENS_OTHERS = {
 BESIDE_THE_PARSER = {
     "config/files.py", "config/named_files.py", "hosts/shared/changes.py", "hosts/shared/hook_settings.py",
     "servers/versions.py", "service/diagnostics/project_words.py", "service/project_shapes.py",
-    "service/questions/completeness.py",
+    "service/questions/project.py",
 }  # fmt: skip
 """In the table, and without hostile files of their own: what they open, another row parses, or they are for `setup`."""
 

@@ -9,12 +9,10 @@ from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.actions import (
     FoundAction,
-    Perform,
-    Resolve,
     chosen,
-    next_step,
     overlapping,
     read_action,
+    step_of,
     with_ids,
 )
 from pilotfish.protocol.wire import WireDiagnostic
@@ -41,8 +39,7 @@ def action(**members: object) -> FoundAction:
     ],
 )
 def test_an_action_is_its_edit_and_then_its_command(members: dict[str, Any], edit: bool, command: str | None) -> None:
-    step = next_step(action(**members), resolves=False, commands={"fix"})
-    assert isinstance(step, Perform)
+    step = step_of(action(**members), {"fix"})
     assert ((step.edit is not None), step.command and step.command.command, step.warning) == (edit, command, None)
 
 
@@ -50,13 +47,14 @@ def test_an_action_is_its_edit_and_then_its_command(members: dict[str, Any], edi
 @pytest.mark.parametrize("members", [{"data": 7}, {"command": COMMAND, "data": 7}], ids=["nothing yet", "no edit yet"])
 def test_an_action_without_an_edit_is_resolved_first_with_the_bytes_that_came(members: dict[str, Any]) -> None:
     found = action(**members)
-    assert next_step(found, resolves=True, commands={"fix"}) == Resolve(found.raw)
+    assert found.is_unresolved
+    assert found.raw == raw({"title": "Fix", **members})
 
 
 @pytest.mark.proves("C109")
 @pytest.mark.parametrize("members", [{"edit": EDIT}, {"command": "fix"}], ids=["it has its edit", "a bare command"])
 def test_what_cannot_gain_by_it_is_not_resolved(members: dict[str, Any]) -> None:
-    assert isinstance(next_step(action(**members), resolves=True, commands={"fix"}), Perform)
+    assert not action(**members).is_unresolved
 
 
 @pytest.mark.proves("C109")
@@ -71,14 +69,13 @@ def test_what_cannot_gain_by_it_is_not_resolved(members: dict[str, Any]) -> None
 )
 def test_what_cannot_be_done_is_refused(members: dict[str, Any], said: str) -> None:
     with pytest.raises(Refused, match=re.escape(said)) as caught:
-        next_step(action(**members), resolves=False, commands=())
+        step_of(action(**members), ())
     assert caught.value.code is Code.UNSUPPORTED
 
 
 @pytest.mark.proves("C109")
 def test_a_command_that_is_not_offered_does_not_cost_the_edit() -> None:
-    step = next_step(action(edit=EDIT, command=COMMAND), resolves=False, commands=())
-    assert isinstance(step, Perform)
+    step = step_of(action(edit=EDIT, command=COMMAND), ())
     assert (step.edit is not None, step.command) == (True, None)
     assert step.warning == "the server does not offer the command 'fix', so it was left out"
 

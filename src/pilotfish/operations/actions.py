@@ -1,7 +1,7 @@
 """Code actions: what a server offers to do, and in which order that is done.
 
 An action may come as a bare command, with an edit, with a command to be run after the edit, or with neither until it is
-resolved. `next_step` decides; the caller carries it out, and nothing is done unless asked for.
+resolved. `step_of` decides; the caller carries it out, and nothing is done unless asked for.
 """
 
 import hashlib
@@ -36,15 +36,14 @@ class FoundAction(ServerResult, frozen=True):
     is_command: bool = False
     """A bare command of the oldest shape: it cannot be resolved."""
 
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether the server may have left its edit to `codeAction/resolve`."""
+        return self.disabled is None and self.edit is None and not self.is_command
+
     def resolved(self, view: View) -> Action:
         """As surfaces see it; its number is given when all servers' actions stand in one list."""
         return Action(0, self.name, view.server, self.kind, self.preferred, self.disabled)
-
-
-class Resolve(Struct, frozen=True):
-    """Ask `codeAction/resolve` with `action`, and decide again about the answer."""
-
-    action: Raw
 
 
 class Perform(Struct, frozen=True):
@@ -53,9 +52,6 @@ class Perform(Struct, frozen=True):
     edit: Raw | None
     command: WireCommand | None
     warning: str | None = None
-
-
-ActionStep = Resolve | Perform
 
 
 def read_actions(raw: Raw, _asked: RequestContext) -> Reading[FoundAction]:
@@ -93,15 +89,10 @@ def read_action(raw: Raw) -> FoundAction | None:
     )
 
 
-def next_step(action: FoundAction, *, resolves: bool, commands: Collection[str]) -> ActionStep:
-    """What doing `action` takes. `resolves` once the server offers that and was not asked yet; `commands` it offers.
-
-    Raises `Refused` when it cannot be done.
-    """
+def step_of(action: FoundAction, commands: Collection[str]) -> Perform:
+    """What doing `action` takes, by a server with these commands; raises `Refused` when it cannot be done."""
     if action.disabled is not None:
         raise Refused(Code.UNSUPPORTED, f"the action {action.name!r} is disabled: {action.disabled}")
-    if action.edit is None and not action.is_command and resolves:
-        return Resolve(action.raw)
     if action.command is None or action.command.command in commands:
         if action.edit is None and action.command is None:
             raise Refused(Code.UNSUPPORTED, f"the action {action.name!r} has neither an edit nor a command")

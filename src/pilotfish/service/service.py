@@ -70,8 +70,8 @@ from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of, milli
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.questions.ask import QuestionRunner
-from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
+from pilotfish.service.questions.project import ProjectFiles
 from pilotfish.service.questions.subject import with_existing_file
 from pilotfish.service.status.recent_feedback import AnsweredQuestion, EditedFile, RecentFeedback, ShownFeedback
 from pilotfish.service.status.servers import RunningServers
@@ -131,7 +131,7 @@ class Service:
         self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words, self._noticed)
         self.states = FileStates()
         self.servers = RunningServers(access, system.clock, system.vitals, self.disk_changes.health, self.states)
-        files = ProjectFiles(self._texts, self._ledgers, words)
+        files = ProjectFiles(access, words)
         self._questions = QuestionRunner(access, files)
         proposal_runner = ProposalRunner(access)
         reports, asked = ProjectReports(access, self.states), ServerAffected(access)
@@ -351,7 +351,7 @@ class Service:
 
     async def offered(self, client: ClientSession) -> tuple[OperationRow, ...]:
         """The operations that a server of this workspace may answer. Nothing is started."""
-        return await self._questions.main_servers.offered(self.workspaces.of(client))
+        return await self._questions.files.offered(self.workspaces.of(client))
 
     async def check(
         self,

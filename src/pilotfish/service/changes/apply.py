@@ -4,7 +4,8 @@ An edit of a server is about texts that it was sent. It is staged strictly, writ
 servers are notified, and the changed files are checked: the answer has the changes and the feedback.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -20,7 +21,7 @@ from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.edits.changes import preview, to_confirm
-from pilotfish.operations.edits.staged import Staged
+from pilotfish.operations.edits.staged import FileEffect, Staged
 from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.outlines import FUNCTIONS, bodies
 from pilotfish.operations.results import View, is_null
@@ -31,9 +32,11 @@ from pilotfish.paths import distance, shown_path
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange
 from pilotfish.protocol.positions import Text
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.protocol.wire import FileRename
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.changes.code_actions import CodeActions
-from pilotfish.service.changes.commands import Command, refuse_unconfirmed
+from pilotfish.service.changes.code_actions import CodeActions, Command, refuse_unconfirmed
 from pilotfish.service.changes.disk import DiskNow
 from pilotfish.service.changes.edit_proposals import (
     AskServer,
@@ -41,24 +44,25 @@ from pilotfish.service.changes.edit_proposals import (
     EditProposals,
     Intent,
     Job,
+    Moved,
     ProposedEdit,
     changed_files,
     plan_of,
     with_component,
 )
-from pilotfish.service.changes.file_moves import FileMoves
-from pilotfish.service.changes.notify_servers import ServerNotifier, moved_by
+from pilotfish.service.changes.file_moves import FileMoves, wants
 from pilotfish.service.changes.symbol_edits import SymbolEdits
 from pilotfish.service.changes.transaction import perform
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner, name_asked_about
-from pilotfish.service.questions.completeness import head_of
-from pilotfish.service.questions.components import ComponentUse, not_included
-from pilotfish.service.questions.subject import Subject
+from pilotfish.service.questions.project import head_of
+from pilotfish.service.questions.subject import ComponentUse, Subject, not_included
 from pilotfish.service.use_server import Access
+from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
+from pilotfish.system.tasks import side_by_side
 
 PREPARE_RENAME = "textDocument/prepareRename"
 
@@ -70,6 +74,11 @@ MAX_LEFT = 8
 
 MAX_SEARCHED = 200
 """Files that are read for them, the nearest first; the others are counted."""
+
+TELL_SECONDS = 5.0
+"""How long a server may be busy with other checks. After that it is not notified: its next check sends the texts."""
+
+logger = logging.getLogger(__name__)
 
 Touched = Callable[[Touch, ClientSession], Awaitable[Feedback]]
 """The feedback of servers on files that have just changed."""
@@ -95,7 +104,6 @@ class ChangeRunner:
         self._file_moves = FileMoves(questions, access.texts, self._proposals)
         self._code_actions = CodeActions(questions, self._proposals)
         self._symbol_edits = SymbolEdits(questions)
-        self._notifier = ServerNotifier(access.pool, access.ledgers)
         self._writing = anyio.Lock()
         """One change at a time: the next one starts from the files that this one wrote."""
 
@@ -141,8 +149,8 @@ class ChangeRunner:
         proposal = max(collected.proposals, key=_places)
         if not proposal.edit.plan.operations and new != old:
             raise await self._why_not(job, subject, proposal.candidate, old)
-        components = await self._questions.components.uses(old, subject, candidates, job.visit)
-        for use in components.uses:
+        uses, unread = await self._questions.subjects.component_uses(old, subject, candidates, job.visit)
+        for use in uses:
             proposal = await self._in_component(job, proposal, use, old, caveats)
         outline = await self._outline(job, subject)
         return Intent(
@@ -151,7 +159,7 @@ class ChangeRunner:
             hits=len(collected.proposals),
             failures=collected.failures,
             doubts=collected.doubts,
-            caveats=(*caveats.values(), *components.unread),
+            caveats=(*caveats.values(), *unread),
             warnings=(
                 *hidden_builtin(new, language),
                 *_same_name(new, outline),
@@ -260,35 +268,28 @@ class ChangeRunner:
     async def _apply(self, job: Job, intent: Intent) -> tuple[Changes, tuple[str, ...]]:
         _refuse_uncertain(job, intent)
         refuse_unconfirmed(intent.plan)
-        await self._look_before(job, intent)
+        # The files are checked before the change, so that the feedback can tell what the change introduced.
+        seen = () if intent.proposal is None else intent.proposal.seen
+        if before := tuple(path for path in seen if job.workspace.serves(path)):
+            await self._touched(Touch(before, "read"), job.visit.client)
         async with self._writing:
             stage = await self._after_command(job, intent)
             staged = await anyio.to_thread.run_sync(self._write, job, intent, stage)
             # The files are written, even if the caller is cancelled now.
-            folder = (intent.moved,) if intent.moved is not None and intent.moved.is_folder else ()
-            await self._notifier.notify(job.workspace, staged.effects, (*moved_by(staged.effects), *folder))
+            await self._notify(job.workspace, staged.effects, intent.moved)
         paths = [effect.new for effect in staged.effects if effect.new is not None and job.workspace.serves(effect.new)]
         feedback = await self._touched(Touch(tuple(paths), "patch"), job.visit.client) if paths else None
         left = await self._left(job, intent, staged)
         return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), tuple(left)
-
-    async def _look_before(self, job: Job, intent: Intent) -> None:
-        """Check the files before the change, so that the feedback can tell what the change introduced."""
-        seen = () if intent.proposal is None else intent.proposal.seen
-        paths = tuple(path for path in seen if job.workspace.serves(path))
-        if paths:
-            await self._touched(Touch(paths, "read"), job.visit.client)
 
     async def _after_command(self, job: Job, intent: Intent) -> Stage | None:
         """The edits of an action's command, staged on top of its own edit; None without a command."""
         proposal = intent.proposal
         if proposal is None or proposal.edit.command is None:
             return None
-        command = Command(proposal.edit.command, proposal, job.workspace)
-        access = self._access
-        return await self._proposals.use(
-            job, proposal.candidate, lambda session: command.run(session, access.ledgers, access.texts, self._files)
-        )
+        disk = DiskNow(job.workspace.boundary, self._files)
+        command = Command(proposal.edit.command, proposal, job.workspace, disk)
+        return await self._proposals.use(job, proposal.candidate, lambda session: command.run(session, self._access))
 
     def _write(self, job: Job, intent: Intent, stage: Stage | None) -> Staged:
         """Runs in a worker thread to its end: cancelling the caller does not stop it between two files."""
@@ -303,6 +304,49 @@ class ChangeRunner:
         with _consistent(intent):
             stage.perform(intent.plan)
         return stage
+
+    # --- Telling servers ---------------------------------------------------------------------------------------------
+
+    async def _notify(self, workspace: Workspace, effects: Sequence[FileEffect], moved: Moved | None) -> None:
+        """Notify every server of the workspace, all at the same time; harmless for one that has died.
+
+        Documents whose file is gone are closed; the others are sent by the next check. A server that watches files, or
+        asks for `didRenameFiles`, is notified.
+        """
+        moves = [Moved(one.old, one.new) for one in effects if one.old and one.new and one.old != one.new]
+        moves += [moved] if moved is not None and moved.is_folder else []
+        sessions = [
+            entry.session
+            for key, entry in self._access.pool.entries().items()
+            if entry.session is not None and workspace.holds(key.root)
+        ]
+        with anyio.move_on_after(TELL_SECONDS, shield=True):
+            await side_by_side(lambda session: self._notify_server(session, effects, moves), sessions)
+
+    async def _notify_server(self, session: Session, effects: Sequence[FileEffect], moves: Sequence[Moved]) -> None:
+        ledger, method = self._access.ledgers.of(session), "workspace/didRenameFiles"
+        try:
+            async with ledger.alone():
+                for one in effects:
+                    if one.old is not None and one.old != one.new and session.documents.is_open(one.old):
+                        ledger.close(session, one.old)
+                if session.tell_changes(change for effect in effects for change in _disk_changes(effect)):
+                    ledger.note_disk_change()
+                wanted = (one for one in moves if wants(session, method, one.old, is_folder=one.is_folder))
+                if files := [FileRename(uri_of(one.old), uri_of(one.new)) for one in wanted]:
+                    session.notify(method, {"files": files})
+        except Failure as failure:
+            logger.info("not notified server=%s error=%s", session.server, failure.message)
+
+
+def _disk_changes(effect: FileEffect) -> Iterator[PathChange]:
+    if effect.old == effect.new and effect.old is not None:
+        yield PathChange(effect.old, Change.CHANGED)
+        return
+    if effect.old is not None:
+        yield PathChange(effect.old, Change.DELETED)
+    if effect.new is not None:
+        yield PathChange(effect.new, Change.CREATED)
 
 
 def _places(proposal: EditProposal) -> int:

@@ -20,9 +20,9 @@ from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditOperation, EditPlan, TextChange, edit_plan
 from pilotfish.protocol.wire import WireCommand
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.changes.notify_servers import Moved
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner
+from pilotfish.service.questions.project import language_at
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
@@ -79,6 +79,14 @@ class CollectedProposals(Struct, frozen=True):
     @property
     def doubts(self) -> tuple[str, ...]:
         return tuple(proposal.caveat for proposal in self.proposals if proposal.caveat is not None)
+
+
+class Moved(Struct, frozen=True):
+    """A file or folder with its old and new path."""
+
+    old: AbsPath
+    new: AbsPath
+    is_folder: bool = False
 
 
 class Intent(Struct, frozen=True):
@@ -262,12 +270,3 @@ def _open_path(session: Session, change: TextChange) -> AbsPath | None:
 def _texts_of(plan: EditPlan) -> list[AbsPath]:
     changes = (operation.resource.path for operation in plan.operations if isinstance(operation, TextChange))
     return [path for path in dict.fromkeys(changes) if path is not None]
-
-
-def language_at(session: Session, workspace: Workspace, path: AbsPath) -> str | None:
-    """The language id of a file for this server; None when it does not serve such files."""
-    open_as = session.documents.language_id(path)
-    if open_as is not None:
-        return open_as
-    servers = workspace.servers_for(path).servers
-    return next((one.language_id for one in servers if one.spec.id == session.server), None)

@@ -19,7 +19,7 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WirePosition, WireRange
 from pilotfish.service.changes.edit_proposals import EditProposal, Intent, Job, ProposedEdit
 from pilotfish.service.questions.ask import QuestionRunner
-from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
+from pilotfish.service.questions.subject import DeclaredSymbol
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 """Of LSP; `str.splitlines` also cuts at U+2028 and form feeds, which stay as they are."""
@@ -36,7 +36,6 @@ MAX_USES = 10
 class SymbolEdits:
     def __init__(self, questions: QuestionRunner) -> None:
         self._questions = questions
-        self._symbols = SymbolsAt(questions)
 
     async def intent(self, job: Job) -> Intent:
         """Raises `Refused` when the symbol is not there, is another one by now, or is still used."""
@@ -45,7 +44,7 @@ class SymbolEdits:
             raise Refused(Code.INVALID_INPUT, f"edit must be one of {', '.join(EDITS)}, not {question.edit!r}.")
         if question.edit != "delete" and question.text is None:
             raise Refused(Code.INVALID_INPUT, f"text is missing: what to {question.edit}.")
-        declared = await self._symbols.find(question, job.visit)
+        declared = await self._questions.subjects.declaration(question, job.visit)
         lines = lines_of(declared.symbol, declared.text)
         seen = text_of_lines(lines, declared.text)
         if question.digest is not None and question.digest != digest_of(seen):

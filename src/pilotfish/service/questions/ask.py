@@ -44,12 +44,9 @@ from pilotfish.protocol.wire import Raw, WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileToSend
-from pilotfish.service.questions.completeness import ProjectFiles, SearchedFiles
-from pilotfish.service.questions.components import Components, not_included
-from pilotfish.service.questions.main_servers import MainServers
 from pilotfish.service.questions.outlines import EnclosingSymbols, without_locals
-from pilotfish.service.questions.project_requests import symbols_of_projects
-from pilotfish.service.questions.subject import Subject, SubjectFinder
+from pilotfish.service.questions.project import ProjectFiles, SearchedFiles, symbols_of_projects
+from pilotfish.service.questions.subject import Subject, SubjectFinder, not_included
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
@@ -80,9 +77,7 @@ class QuestionRunner:
         self._ledgers = access.ledgers
         self._texts = access.texts
         self.files = files
-        self.main_servers = MainServers(access.pool, files)
         self.subjects = SubjectFinder(access.texts, files, self.answer)
-        self.components = Components(access.texts, files, self.answer)
         self._enclosing = EnclosingSymbols(access.texts)
 
     async def answer(self, question: Question, visit: Visit) -> Answer[Any]:
@@ -97,9 +92,9 @@ class QuestionRunner:
         replies = await ask(subject, candidates)
         if row.is_wide:
             name = name_asked_about(question, subject) or ""
-            components = await self.components.uses(name, subject, candidates, visit)
-            replies += [Reply(OURSELVES, caveat=one) for one in components.unread]
-            for use in components.uses:
+            uses, unread = await self.subjects.component_uses(name, subject, candidates, visit)
+            replies += [Reply(OURSELVES, caveat=one) for one in unread]
+            for use in uses:
                 there = await ask(use.subject, use.servers)
                 failures = [one.failure.message for one in there if one.failure is not None]
                 why = not_included(name, [use.path], " ".join(failures), workspace.root)
@@ -128,7 +123,7 @@ class QuestionRunner:
 
     async def candidates(self, question: Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
         if subject.path is None:
-            return await self.main_servers.of(workspace, question.query)
+            return await self.files.main_servers(workspace, question.query)
         first_line = subject.text.line(0) if subject.text else None
         choice = workspace.servers_for(subject.path, first_line)
         item = question.call_hierarchy_item or question.type_hierarchy_item

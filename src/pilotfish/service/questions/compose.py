@@ -34,8 +34,8 @@ from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.paths import shown_path
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.ask import QuestionRunner
-from pilotfish.service.questions.completeness import listed
-from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
+from pilotfish.service.questions.project import listed
+from pilotfish.service.questions.subject import DeclaredSymbol
 from pilotfish.service.whole_project import certain
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
@@ -103,7 +103,6 @@ class QuestionComposer:
         self._questions = questions
         self._check = check
         self._previews = previews
-        self.symbols = SymbolsAt(questions)
 
     async def compose(self, question: Question, visit: Visit) -> Answer[Any]:
         """Raises a `Failure`."""
@@ -119,7 +118,7 @@ class QuestionComposer:
         return answer_from(question.operation, data, made.effort())
 
     async def _find(self, question: Question, made: _Composition) -> DeclaredSymbol:
-        return await self.symbols.find(question, made.visit)
+        return await self._questions.subjects.declaration(question, made.visit)
 
     # --- Text --------------------------------------------------------------------------------------------------------
 

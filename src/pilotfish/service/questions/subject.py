@@ -10,10 +10,11 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Location, State, Symbol, error_text
+from pilotfish.api.answers import Answer, Location, State, Symbol, error_of, error_text
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath, Position, Range
+from pilotfish.operations.fallback import no_server_for
 from pilotfish.operations.locate import (
     MAX_CANDIDATES,
     Ambiguous,
@@ -32,6 +33,7 @@ from pilotfish.operations.locate import (
     place_in,
     refusal,
 )
+from pilotfish.operations.outlines import bodies
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.operations.symbols import ALL
@@ -40,8 +42,9 @@ from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit, require_file
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import path_of
-from pilotfish.service.questions.completeness import ProjectFiles
-from pilotfish.service.questions.main_servers import is_code
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.diagnostics.missing_imports import component_servers
+from pilotfish.service.questions.project import ProjectFiles, is_code, listed
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
@@ -53,6 +56,9 @@ MAX_PLACES = 5
 
 MAX_OUTLINES = 20
 """Files that mention a name whose outline is looked at where no server finds it by name."""
+
+MAX_COMPONENTS = 30
+"""Components that one question is asked in."""
 
 AskQuestion = Callable[[Question, Visit], Awaitable[Answer[Any]]]
 
@@ -69,6 +75,20 @@ class Subject(Struct, frozen=True):
     also: tuple[Position, ...] = ()
     """Other declarations of it in the file, of other kinds: TypeScript's interface and constant of one name have uses
     each of their own."""
+
+
+class DeclaredSymbol(Struct, frozen=True):
+    path: AbsPath
+    text: Text
+    symbol: Symbol
+
+
+class ComponentUse(Struct, frozen=True):
+    """A place in a component that means what a question is about, and who can be asked there."""
+
+    path: AbsPath
+    subject: Subject
+    servers: tuple[Candidate, ...]
 
 
 class SubjectFinder:
@@ -101,116 +121,24 @@ class SubjectFinder:
         position = place_in(subject.text, question.file_path, question.line, question.character)
         return Subject(subject.path, subject.text, position, Range(position, position))
 
-    async def _file(self, path: str, workspace: Workspace) -> Subject:
-        admitted = admit(path, workspace.boundary, Want.PLACE)
-        text = await self._texts.unchanged(admitted.path)
-        if text is None:
-            require_file(admitted)
-            text = await self._texts.text(admitted.path)
-        return Subject(admitted.path, text)
-
-    async def _named(self, question: Question, subject: Subject, visit: Visit) -> Subject:
-        """A symbol of one file: on the line that was named, as the file declares it, as it uses it, or anywhere."""
-        name, path = name_of(question.symbol or ""), question.file_path or ""
-        symbols = await self.outline(path, visit, name)
-        if question.line is not None and subject.text is not None:
-            finding = located_on_line(name, subject.text, path, question.line, symbols)
-            if isinstance(finding, Ambiguous) and question.character is not None:
-                finding = at_character(finding, question.character)
-            if isinstance(finding, LocatedSymbol):
-                return replace(subject, position=finding.position)
-        declared = located(name, [*symbols, *_members(subject, name, symbols, visit.workspace)])
-        if isinstance(declared, LocatedSymbol):
-            return replace(subject, position=declared.position, declared=declared.location)
-        if isinstance(declared, Ambiguous):
-            same = await self._same(declared, name, visit)
-            return replace(subject, position=same.position, also=_others(declared, same))
-        used = await self._used(name, subject, visit)
-        if used is not None:
-            return used
-        try:
-            return await self._named_anywhere(question, visit)
-        except Failure as elsewhere:
-            raise refusal(declared) if declared.nearest else elsewhere from None
-
-    async def _used(self, name: Name, subject: Subject, visit: Visit) -> Subject | None:
-        """The first place of a file that mentions the name and means something: no comment, no string.
-
-        Where servers do not say of all that they mean nothing, the first place at all.
-        """
-        places = [] if subject.text is None else mentions(subject.text, name)[:MAX_PLACES]
-        certain = True
-        for place in places:
-            line, character = place.line + 1, place.character + 1
-            there = Question(operation=Operation.DEFINITION, file_path=subject.path, line=line, character=character)
-            answer = await self._ask(there, visit)
-            if answer.data:
-                return replace(subject, position=place)
-            certain = certain and answer.meta.state is State.FRESH
-        return replace(subject, position=places[0]) if places and not certain else None
-
-    async def _named_anywhere(self, question: Question, visit: Visit) -> Subject:
-        """A symbol of the workspace, wherever it is declared; else where it is used first."""
-        workspace = visit.workspace
-        name = name_of(question.symbol or "")
-        everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1], kinds=ALL, limit=MAX_LIMIT)
-        inside = [one for one in await self._symbols(everywhere, visit) if not one.external]
-        finding = located(name, inside)
-        if isinstance(finding, UnknownSymbol):
-            mentioning = await self._mentioning(name, workspace)
-            outlines = [await self.outline(path, visit) for path in mentioning]
-            declared = located(name, [symbol for outline in outlines for symbol in outline])
-            if not isinstance(declared, UnknownSymbol):
-                finding = declared
-            elif used := await self._used_anywhere(name, mentioning, visit):
-                return used
-            else:
-                near = replace(everywhere, query=name.parts[-1][: max(2, len(name.parts[-1]) // 2)])
-                finding = located(name, await self._symbols(near, visit))
-        if isinstance(finding, UnknownSymbol):
-            raise await self._why_unknown(name, workspace) or refusal(finding)
-        also = tuple[Position, ...]()
-        if isinstance(finding, Ambiguous):
-            same = await self._same(finding, name, visit)
-            finding, also = same, _others(finding, same)
-        subject = await self._file(finding.location.path, workspace)
-        return replace(subject, position=finding.position, declared=finding.location, also=also)
-
-    async def _same(self, finding: Ambiguous, name: Name, visit: Visit) -> LocatedSymbol:
-        """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""
-        places: list[tuple[Location, frozenset[tuple[str, int]]]] = []
-        for one in finding.candidates[:MAX_CANDIDATES]:
-            at, text = one.location, (await self._file(one.location.path, visit.workspace)).text
-            place = LocatedSymbol(at).position if text is None else _name_from(text, LocatedSymbol(at).position, name)
-            line, character = place.line + 1, place.character + 1
-            there = Question(operation=Operation.DEFINITION, file_path=at.path, line=line, character=character)
-            answer = await self._ask(there, visit)
-            found = frozenset((place.path, place.line) for place in answer.data or ())
-            places.append((at, found or frozenset({(at.path, at.line)})))
-        common = frozenset[tuple[str, int]].intersection(*(found for _, found in places))
-        if not common or len(finding.candidates) > MAX_CANDIDATES:
-            raise refusal(finding)
-        return LocatedSymbol(next((at for at, _ in places if (at.path, at.line) in common), places[0][0]))
-
-    async def _used_anywhere(self, name: Name, paths: Sequence[AbsPath], visit: Visit) -> Subject | None:
-        for path in paths[:MAX_PLACES]:
-            used = await self._used(name, await self._file(path, visit.workspace), visit)
-            if used is not None:
-                return used
-        return None
-
-    async def _why_unknown(self, name: Name, workspace: Workspace) -> Failure | None:
-        """Why the server does not run that would know a name: files that mention it have one that is not here."""
-        found = await self._files.mentioning(workspace, workspace.root, name.parts[-1], ("",)) or frozenset()
-        choices = (workspace.servers_for(path) for path in sorted(found)[:MAX_OUTLINES])
-        return next((workspace.why_unavailable(one.missing) for one in choices if one.missing is not None), None)
-
-    async def _mentioning(self, name: Name, workspace: Workspace) -> Sequence[AbsPath]:
-        """Source files that mention the name; files named like it first."""
-        word = name.parts[-1]
-        found = await self._files.mentioning(workspace, workspace.root, word, ("",)) or frozenset()
-        served = sorted(path for path in found if is_code(path, workspace))
-        return sorted(served, key=lambda path: word.lower() not in os.path.basename(path).lower())[:MAX_OUTLINES]
+    async def declaration(self, question: Question, visit: Visit) -> DeclaredSymbol:
+        """The symbol that a question is about, where it is declared; raises a `Failure`."""
+        subject = await self.find(replace(question, operation=Operation.DEFINITION), visit)
+        path, position = subject.path, subject.position
+        if path is None or position is None:
+            raise Refused(Code.INVALID_INPUT, "Name a symbol.")
+        if found := await self._symbol_at(path, position, visit):
+            return found
+        for place in (await self._definition(path, position, visit)).data or ():
+            if not place.external:
+                there = admit(place.path, visit.workspace.boundary, Want.PLACE).path
+                at = Position(place.line - 1, place.character - 1)
+                if found := await self._symbol_at(there, at, visit, or_around=True):
+                    return found
+        if question.symbol is None and (found := await self._symbol_at(path, position, visit, or_around=True)):
+            return found
+        name = question.symbol or f"line {question.line}"
+        raise Refused(Code.NOT_FOUND, f"{name} is not declared in this workspace.", hint="Ask for its definition.")
 
     async def outline(self, path: str, visit: Visit, name: Name | None = None) -> Sequence[Symbol]:
         """All that stands in a file, locals too; raises a `Failure`, which says how to search for the name."""
@@ -220,6 +148,172 @@ class SubjectFinder:
         )
         return await self._symbols(everything, visit)
 
+    # --- By name -----------------------------------------------------------------------------------------------------
+
+    async def _named(self, question: Question, subject: Subject, visit: Visit) -> Subject:
+        """A symbol of one file: on the line that was named, as the file declares it, as it uses it, or anywhere."""
+        name, path, text = name_of(question.symbol or ""), question.file_path or "", subject.text or Text("")
+        symbols = await self.outline(path, visit, name)
+        if question.line is not None:
+            finding = located_on_line(name, text, path, question.line, symbols)
+            if isinstance(finding, Ambiguous) and question.character is not None:
+                finding = at_character(finding, question.character)
+            if isinstance(finding, LocatedSymbol):
+                return replace(subject, position=finding.position)
+        members = assigned_members(text, shown_path(subject.path or "", visit.workspace.root), name, symbols)
+        declared = located(name, [*symbols, *members])
+        if isinstance(declared, LocatedSymbol):
+            return replace(subject, position=declared.position, declared=declared.location)
+        if isinstance(declared, Ambiguous):
+            same = await self._same(declared, name, visit)
+            return replace(subject, position=same.position, also=_others(declared, same))
+        if used := await self._used(name, [path], visit):
+            return used
+        try:
+            return await self._named_anywhere(question, visit)
+        except Failure as elsewhere:
+            raise refusal(declared) if declared.nearest else elsewhere from None
+
+    async def _named_anywhere(self, question: Question, visit: Visit) -> Subject:
+        """A symbol of the workspace, wherever it is declared; else where it is used first."""
+        name = name_of(question.symbol or "")
+        everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1], kinds=ALL, limit=MAX_LIMIT)
+        inside = [one for one in await self._symbols(everywhere, visit) if not one.external]
+        finding = located(name, inside)
+        if isinstance(finding, UnknownSymbol):
+            unlisted = await self._unlisted(name, everywhere, visit)
+            if isinstance(unlisted, Subject):
+                return unlisted
+            finding = unlisted
+        also = tuple[Position, ...]()
+        if isinstance(finding, Ambiguous):
+            same = await self._same(finding, name, visit)
+            finding, also = same, _others(finding, same)
+        subject = await self._file(finding.location.path, visit.workspace)
+        return replace(subject, position=finding.position, declared=finding.location, also=also)
+
+    async def _unlisted(self, name: Name, everywhere: Question, visit: Visit) -> LocatedSymbol | Ambiguous | Subject:
+        """What no server finds by its whole name: by the outlines of files that mention it, those that are named like
+        it first; else where it is used, or as a part of other names. Raises a `Failure`.
+        """
+        workspace, word = visit.workspace, name.parts[-1]
+        found = sorted(await self._files.mentioning(workspace, workspace.root, word, ("",)) or ())
+        code = [path for path in found if is_code(path, workspace)]
+        code = sorted(code, key=lambda path: word.lower() not in os.path.basename(path).lower())[:MAX_OUTLINES]
+        outlines = [await self.outline(path, visit) for path in code]
+        finding = located(name, [symbol for outline in outlines for symbol in outline])
+        if isinstance(finding, UnknownSymbol):
+            if used := await self._used(name, code, visit):
+                return used
+            near = replace(everywhere, query=word[: max(2, len(word) // 2)])
+            finding = located(name, await self._symbols(near, visit))
+        if isinstance(finding, UnknownSymbol):
+            # The server that would know it may not be here.
+            choices = (workspace.servers_for(path) for path in found[:MAX_OUTLINES])
+            missing = next((one.missing for one in choices if one.missing is not None), None)
+            raise workspace.why_unavailable(missing) if missing else refusal(finding)
+        return finding
+
+    async def _used(self, name: Name, paths: Sequence[str], visit: Visit) -> Subject | None:
+        """The first place of these files that mentions the name and means something: no comment, no string.
+
+        Where servers do not say of all of a file that they mean nothing, its first place at all.
+        """
+        for path in paths[:MAX_PLACES]:
+            subject, certain = await self._file(path, visit.workspace), True
+            places = mentions(subject.text or Text(""), name)[:MAX_PLACES]
+            for place in places:
+                answer = await self._definition(path, place, visit)
+                if answer.data:
+                    return replace(subject, position=place)
+                certain = certain and answer.meta.state is State.FRESH
+            if places and not certain:
+                return replace(subject, position=places[0])
+        return None
+
+    async def _same(self, finding: Ambiguous, name: Name, visit: Visit) -> LocatedSymbol:
+        """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""
+        places: list[tuple[Location, frozenset[tuple[str, int]]]] = []
+        for one in finding.candidates[:MAX_CANDIDATES]:
+            at, text = one.location, (await self._file(one.location.path, visit.workspace)).text or Text("")
+            place = _name_from(text, LocatedSymbol(at).position, name)
+            answer = await self._definition(at.path, place, visit)
+            found = frozenset((place.path, place.line) for place in answer.data or ())
+            places.append((at, found or frozenset({(at.path, at.line)})))
+        common = frozenset[tuple[str, int]].intersection(*(found for _, found in places))
+        if not common or len(finding.candidates) > MAX_CANDIDATES:
+            raise refusal(finding)
+        return LocatedSymbol(next((at for at, _ in places if (at.path, at.line) in common), places[0][0]))
+
+    # --- In components -----------------------------------------------------------------------------------------------
+
+    # `.svelte`, `.astro` and `.vue` files import those of TypeScript, whose server may not read them. Where such a file
+    # mentions the name that a question over the project is about, its own servers are asked what is meant there, and if
+    # it is the same symbol, for its uses. What could not be asked is named, and the answer is partial.
+
+    async def component_uses(
+        self, name: str, subject: Subject, servers: Sequence[Candidate], visit: Visit
+    ) -> tuple[list[ComponentUse], list[str]]:
+        """Where components mean the symbol at a place of a file, which these servers were asked about; and why other
+        components that mention the name are not in the answer."""
+        workspace, uses, unread = visit.workspace, list[ComponentUse](), dict[str, list[AbsPath]]()
+        read = {extension for one in servers for extension in one.spec.extensions}
+        others = {one for spec in component_servers(workspace, read) for one in spec.files.extensions} - read
+        if not name or subject.path is None or subject.position is None or not others:
+            return [], []
+        found = sorted(await self._files.mentioning(workspace, workspace.root, name, others) or ())
+        if not found:
+            return [], []
+        meant = await self._meaning(subject.path, subject.position, visit)
+        if len(found) > MAX_COMPONENTS:
+            unread[f"{len(found)} components mention it"] = found[MAX_COMPONENTS:]
+        for path in found[:MAX_COMPONENTS]:
+            try:
+                choice = workspace.servers_for(path)
+                if not choice.servers:
+                    raise workspace.why_unavailable(choice.expected) if choice.expected else no_server_for(path)
+                text = await self._texts.text(admit(path, workspace.boundary, Want.PLACE).path)
+                for place in mentions(text, name_of(name))[:MAX_PLACES]:
+                    if meant & await self._meaning(path, place, visit):
+                        uses.append(ComponentUse(path, Subject(path, text, place), choice.servers))
+                        break
+            except Failure as failure:
+                unread.setdefault(error_of(failure).message, []).append(path)
+        return uses, [not_included(name, paths, why, workspace.root) for why, paths in unread.items()]
+
+    async def _meaning(self, path: AbsPath, place: Position, visit: Visit) -> frozenset[tuple[str, int, int]]:
+        """Where the name at a place is defined; raises a `Failure` where nobody can say."""
+        answer = await self._definition(path, place, visit)
+        require_ok(answer)
+        return frozenset((one.path, one.line, one.character) for one in answer.data or ())
+
+    # --- Asked -------------------------------------------------------------------------------------------------------
+
+    async def _file(self, path: str, workspace: Workspace) -> Subject:
+        admitted = admit(path, workspace.boundary, Want.PLACE)
+        text = await self._texts.unchanged(admitted.path)
+        if text is None:
+            require_file(admitted)
+            text = await self._texts.text(admitted.path)
+        return Subject(admitted.path, text)
+
+    async def _definition(self, path: str, at: Position, visit: Visit) -> Answer[Any]:
+        line, character = at.line + 1, at.character + 1
+        there = Question(operation=Operation.DEFINITION, file_path=path, line=line, character=character)
+        return await self._ask(there, visit)
+
+    async def _symbol_at(
+        self, path: AbsPath, at: Position, visit: Visit, *, or_around: bool = False
+    ) -> DeclaredSymbol | None:
+        """The symbol whose name stands there: of several, such as a class and its constructor, the one with the most
+        lines; else perhaps the innermost around it."""
+        outline = await self.outline(path, visit)
+        found = [one for one in outline if (one.line - 1, one.character - 1) == (at.line, at.character)]
+        found.sort(key=lambda one: (one.first_line or one.line) - (one.last_line or one.line))
+        if or_around and not found:
+            found = [one.symbol for one in bodies(outline) if one.holds(at.line + 1)][-1:]
+        return DeclaredSymbol(path, await self._texts.text(path), found[0]) if found else None
+
     async def _symbols(self, question: Question, visit: Visit) -> Sequence[Symbol]:
         answer = await self._ask(question, visit)
         if question.file_path is None and {error.code for error in answer.errors} == {Code.UNSUPPORTED}:
@@ -227,6 +321,10 @@ class SubjectFinder:
             return ()
         require_ok(answer)
         return [one for one in answer.data or () if isinstance(one, Symbol)]
+
+
+def not_included(name: str, paths: Sequence[AbsPath], why: str, root: AbsPath) -> str:
+    return f"{name} in {listed(paths, root)} is not included: {why or 'its servers do not offer this'}"
 
 
 def _others(finding: Ambiguous, taken: LocatedSymbol) -> tuple[Position, ...]:
@@ -240,12 +338,6 @@ def _others(finding: Ambiguous, taken: LocatedSymbol) -> tuple[Position, ...]:
 
 def _kind(location: Location) -> str | None:
     return location.kind if isinstance(location, Symbol) else None
-
-
-def _members(subject: Subject, name: Name, symbols: Sequence[Symbol], workspace: Workspace) -> Sequence[Symbol]:
-    if subject.text is None or subject.path is None:
-        return ()
-    return assigned_members(subject.text, shown_path(subject.path, workspace.root), name, symbols)
 
 
 def _at_name(question: Question, subject: Subject) -> Subject:

@@ -1,37 +1,46 @@
-"""Whether a server knows the whole project when it is asked for every use of something.
+"""The files of a project, the servers for questions that name none, and what a server has read of them.
 
+For every use of something a server must know the whole project.
 Some servers read every file below their root, some only what was opened and what that imports (`Completeness` in the
 catalogue). Beside them the words of the project are asked which files mention the name. Where a server may not have
 read such a file it is opened, so that the answer has its uses; what cannot be opened makes the answer partial, and is
 named. Where the server has read everything, its answer stands: other mentions are comments, strings or other things of
 the same name, and are only counted.
+
+A question that names no file is for the servers of the files that mention its name, or of most files there are; those
+that run already are asked in any case.
 """
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Refused
+from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
+from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.paths import distance, is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit
+from pilotfish.pool.plan import Running
+from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.notebooks import code_bytes, is_notebook
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.wire import WirePlace, WirePosition, WireRange, WireSymbol
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import Search
-from pilotfish.servers.spec import Completeness, LoadedFiles
+from pilotfish.servers.spec import Completeness, LoadedFiles, ProjectRequests, Role
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.diagnostics.ledger import FileToSend
-from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.questions.project_requests import files_of_project
-from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.regular_files import read_regular
 
@@ -49,6 +58,15 @@ MAX_LISTED = 5
 
 MAX_HEAD_BYTES = 16 * 1024
 """Of a file in which a build condition is looked for."""
+
+MAX_KINDS = 3
+"""Kinds of files whose servers are started for a question that names no file."""
+
+MAX_ROOTS = 8
+"""Roots of one kind for which a server is started: the packages of a repository."""
+
+MAX_LOOKED_AT = 200
+"""Files of one kind whose root is looked for."""
 
 
 class SearchedFiles(Struct, frozen=True):
@@ -98,16 +116,18 @@ def listed(paths: Sequence[AbsPath], root: AbsPath) -> str:
 
 
 class ProjectFiles:
-    def __init__(self, texts: Texts, ledgers: Ledgers, words: ProjectWords) -> None:
-        self._texts = texts
-        self._ledgers = ledgers
+    def __init__(self, access: Access, words: ProjectWords) -> None:
+        self._pool = access.pool
+        self._texts = access.texts
+        self._ledgers = access.ledgers
         self._words = words
 
     async def mentioning(
         self, workspace: Workspace, root: AbsPath, name: str, extensions: Collection[str]
     ) -> frozenset[AbsPath] | None:
         """The files of the workspace that mention a name as a whole word; None when that is not known."""
-        found = await self._words.mentions(self._top(workspace, root), {name}, extensions, INDEX_SECONDS)
+        top = workspace.root if is_inside(root, workspace.root) else root
+        found = await self._words.mentions(top, {name}, extensions, INDEX_SECONDS)
         return frozenset(found.files) if found is not None and found.complete else None
 
     async def sources(self, workspace: Workspace, extensions: Collection[str] = ("",)) -> frozenset[AbsPath] | None:
@@ -115,6 +135,41 @@ class ProjectFiles:
         found = await self._words.files(workspace.root, INDEX_SECONDS)
         wanted = tuple(extensions)
         return None if found is None else frozenset(path for path in found.files if path.endswith(wanted))
+
+    async def main_servers(self, workspace: Workspace, name: str | None) -> tuple[Candidate, ...]:
+        """Of the files that mention a name, or of every source file where none does, or nothing is named.
+
+        Raises `Unavailable` when no file of the workspace has a server.
+        """
+        named = None if name is None else await self.mentioning(workspace, workspace.root, name, ("",))
+        served = frozenset(path for path in named or () if is_code(path, workspace))
+        files = served or await self.sources(workspace) or frozenset()
+        found: dict[tuple[str, AbsPath], Candidate] = {}
+        for one in (*_servers_of_kinds(files, workspace), *self.running(workspace)):
+            found.setdefault((one.spec.id, one.root), one)
+        if not found:
+            raise _why_none(files, workspace)
+        return tuple(found.values())
+
+    async def offered(self, workspace: Workspace) -> tuple[OperationRow, ...]:
+        """The operations that some main server of this workspace may answer; all where there is no server yet."""
+        servers = _servers_of_kinds(await self.sources(workspace) or (), workspace)
+        lacks = [one.spec.lacks for one in servers if one.spec.rank.role is Role.MAIN]
+        return tuple(
+            row
+            for row in ROWS.values()
+            if not lacks
+            or row.request is None
+            or any((row.request.prepare or row.request.method) not in lacking for lacking in lacks)
+        )
+
+    def running(self, workspace: Workspace) -> tuple[Candidate, ...]:
+        """The servers that run for this workspace."""
+        return tuple(
+            Candidate(workspace.specs[key.server], key.root, "")
+            for key, entry in self._pool.entries().items()
+            if isinstance(entry.slot, Running) and key.server in workspace.specs and workspace.holds(key.root)
+        )
 
     async def load(
         self,
@@ -193,7 +248,7 @@ class ProjectFiles:
     async def _open(self, session: Session, workspace: Workspace, paths: Iterable[AbsPath], held: ExitStack) -> bool:
         ledger, is_open = self._ledgers.of(session), False
         for path in paths:
-            language = _language(session, workspace, path)
+            language = language_at(session, workspace, path)
             if language is None:
                 continue
             try:
@@ -207,12 +262,12 @@ class ProjectFiles:
             is_open = True
         return is_open
 
-    @staticmethod
-    def _top(workspace: Workspace, root: AbsPath) -> AbsPath:
-        return workspace.root if is_inside(root, workspace.root) else root
 
-
-def _language(session: Session, workspace: Workspace, path: AbsPath) -> str | None:
+def language_at(session: Session, workspace: Workspace, path: AbsPath) -> str | None:
+    """The language id of a file for this server; None when it does not serve such files."""
+    open_as = session.documents.language_id(path)
+    if open_as is not None:
+        return open_as
     servers = workspace.servers_for(path).servers
     return next((one.language_id for one in servers if one.spec.id == session.server), None)
 
@@ -258,3 +313,127 @@ def head_of(path: AbsPath, most: int) -> bytes:
     # A notebook is read as a whole, or not at all.
     content = read_regular(path, MAX_FILE_BYTES if is_notebook(path) else most, follows=False) or b""
     return code_bytes(path, content)[:most]
+
+
+# --- Main servers -----------------------------------------------------------------------------------------------------
+
+
+def _servers_of_kinds(files: Iterable[AbsPath], workspace: Workspace) -> list[Candidate]:
+    """The servers of the most frequent kinds of files that have one, most frequent first."""
+    kinds: dict[str, list[AbsPath]] = {}
+    for path in sorted(files):
+        if kind := os.path.splitext(path)[1]:
+            kinds.setdefault(kind, []).append(path)
+    found: dict[tuple[str, AbsPath], Candidate] = {}
+    taken = 0
+    for paths in sorted(kinds.values(), key=len, reverse=True):
+        of_kind: dict[tuple[str, AbsPath], Candidate] = {}
+        for path in paths[:MAX_LOOKED_AT]:
+            for one in workspace.servers_for(path).servers:
+                if one.spec.serves_code and len(of_kind) < MAX_ROOTS:
+                    of_kind.setdefault((one.spec.id, one.root), one)
+        found |= of_kind
+        taken += bool(of_kind)
+        if taken == MAX_KINDS:
+            break
+    return list(found.values())
+
+
+def _why_none(files: Iterable[AbsPath], workspace: Workspace) -> Unavailable:
+    """What the main language of the files lacks, and how to get it."""
+    missing = Counter[str]()
+    reasons: dict[str, Unavailable] = {}
+    for path in sorted(files)[:MAX_LOOKED_AT]:
+        if (one := workspace.servers_for(path).missing) is not None:
+            missing[one.spec.id] += 1
+            if one.spec.id not in reasons:
+                reasons[one.spec.id] = workspace.why_unavailable(one)
+    if missing:
+        return reasons[min(missing, key=lambda server: (workspace.specs[server].auxiliary, -missing[server]))]
+    message = "No language server is installed for the files of this workspace."
+    return Unavailable(Code.SERVER_MISSING, message, hint="pilotfish servers lists what could be installed.")
+
+
+def is_code(path: AbsPath, workspace: Workspace) -> bool:
+    return any(one.spec.serves_code for one in workspace.servers_for(path).servers)
+
+
+# --- What a server says about projects --------------------------------------------------------------------------------
+
+# By `workspace/executeCommand`; the catalogue names the requests. The only shape so far is that of tsserver: a body,
+# 1-based lines, 1-based UTF-16 offsets, kinds as words.
+
+COMMAND = "workspace/executeCommand"
+
+_KINDS = {
+    "module": 2, "class": 5, "local class": 5, "method": 6, "property": 7, "accessor": 7, "getter": 7, "setter": 7,
+    "constructor": 9, "enum": 10, "interface": 11, "type": 11, "function": 12, "local function": 12, "var": 13,
+    "let": 13, "local var": 13, "const": 14, "alias": 13, "enum member": 22,
+}  # fmt: skip
+"""The protocol's number of each kind of tsserver."""
+
+_FUNCTIONS = frozenset({"function", "local function", "method", "constructor", "getter", "setter"})
+_VARIABLES = frozenset({"var", "let", "const", "local var", "parameter"})
+
+
+class _Place(Struct, frozen=True):
+    line: int
+    offset: int
+
+
+class _Found(Struct, frozen=True, rename="camel"):
+    name: str
+    kind: str
+    file: str
+    start: _Place
+    end: _Place
+    container_name: str | None = None
+    container_kind: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        return self.kind in _VARIABLES and self.container_kind in _FUNCTIONS
+
+
+class _Project(Struct, frozen=True, rename="camel"):
+    file_names: tuple[str, ...] = ()
+
+
+class _Reply(Struct, frozen=True):
+    success: bool = True
+    body: Raw = Raw(b"null")
+
+
+async def files_of_project(session: Session, requests: ProjectRequests, path: AbsPath) -> frozenset[AbsPath]:
+    """The files of the project that a file belongs to; none where the server does not say."""
+    try:
+        answer = await _asked(session, requests, requests.files, {"file": path, "needFileNameList": True})
+        project = decode(decode(answer, _Reply).body, _Project)
+    except (Failure, Malformed):
+        return frozenset()
+    return frozenset(AbsPath(name) for name in project.file_names)
+
+
+async def symbols_of_projects(session: Session, requests: ProjectRequests, query: str) -> Raw:
+    """The symbols of every open project, as `workspace/symbol` has them. Raises a `Failure`, or `Malformed`."""
+    answer = await _asked(session, requests, requests.symbols, {"searchValue": query, "maxResultCount": 1000})
+    found = decode_items(decode(answer, _Reply).body, _Found)
+    return Raw(msgspec.json.encode([_symbol(one) for one in found.items if not one.is_local]))
+
+
+async def _asked(session: Session, requests: ProjectRequests, name: str, arguments: object) -> Raw:
+    return await session.request(COMMAND, {"command": requests.command, "arguments": [name, arguments]})
+
+
+def _symbol(found: _Found) -> WireSymbol:
+    place = WireRange(_position(found.start), _position(found.end))
+    return WireSymbol(
+        name=found.name,
+        kind=_KINDS.get(found.kind, 13),
+        location=WirePlace(uri=uri_of(AbsPath(found.file)), range=place),
+        container_name=found.container_name,
+    )
+
+
+def _position(place: _Place) -> WirePosition:
+    return WirePosition(place.line - 1, place.offset - 1)

@@ -28,7 +28,7 @@ from pilotfish.config.schema import json_schema
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.host_spec import HostSpec, Programs, Where
 from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.tools import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
 from pilotfish.servers.catalogue import Proof, load, proofs, why_listed
 from pilotfish.servers.inputs import inputs_of

@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, ClientSessions
 from pilotfish.model import AbsPath
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp.server import Context, McpClient, sdk_server

@@ -24,7 +24,7 @@ from pilotfish.api.answers import Answer
 from pilotfish.api.status import Restarted
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.operations.cleaning import structured
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.tools import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.system.clock import current_time

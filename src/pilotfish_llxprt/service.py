@@ -26,7 +26,7 @@ from pilotfish.config.sheets import Names, translation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Json
 from pilotfish.sanitise import sanitised

@@ -15,7 +15,7 @@ import pytest
 from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, Feedback, State, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Scene, Unavailable
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.tools import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
 from pilotfish.service.check_answer import FilesToCheck, merged
 from pilotfish.surfaces.cli.terminal.answers import Screen

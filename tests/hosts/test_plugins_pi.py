@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.tools import Format, ToolSet, tool_schemas
 from support.daemon.homes import DaemonHome
 from support.hosts.daemon_trouble import a_hung_daemon
 from support.hosts.pi_events import WROTE, asked, edited, result, status_after

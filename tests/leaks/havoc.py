@@ -33,7 +33,7 @@ from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.model import AbsPath
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.servers.install import ToolsFolder, bundles
 from pilotfish.surfaces import hook
 from pilotfish.surfaces.install import install_bundle

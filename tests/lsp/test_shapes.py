@@ -11,7 +11,7 @@ from pilotfish.api.answers import Changes, FileChange, Hover, Symbol
 from pilotfish.errors import Refused
 from pilotfish.ipc.messages import read_params
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.staged import unified
+from pilotfish.operations.edits.changes import unified
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.wire import WirePosition
 from pilotfish.surfaces.lsp.shapes import (

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pilotfish.operations.schemas import Format, McpOptions, ToolSet, tool_schemas
+from pilotfish.operations.tools import Format, McpOptions, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
 from pilotfish.surfaces.mcp.server import serve
 from pilotfish.surfaces.mcp.streams import MAX_LINE, MAX_OWED

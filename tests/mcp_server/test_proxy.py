@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from pilotfish.operations.schemas import McpOptions, ToolSet
+from pilotfish.operations.tools import McpOptions, ToolSet
 from pilotfish.servers.install import extra_command
 from pilotfish.surfaces.daemon_stream import relay
 from pilotfish.surfaces.mcp import connection as mcp_connection

@@ -13,7 +13,7 @@ from mcp_types import ListRootsResult, Root, RootsListChangedNotification
 
 from pilotfish.config.places import PROJECT_FILE
 from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import McpOptions, ToolSet
+from pilotfish.operations.tools import McpOptions, ToolSet
 from pilotfish.servers import tree
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on, text_of

@@ -8,9 +8,8 @@ import pytest
 from pilotfish.api.answers import Effort, Hover, Location, answer_from, refused
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.rows import FIELDS, ROWS
+from pilotfish.operations.tools import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.mcp import tools as mcp_tools
 from pilotfish.surfaces.mcp.server import hook_result, touch_of

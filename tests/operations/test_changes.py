@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pilotfish.api.answers import Changes, FileChange
 from pilotfish.model import Encoding
-from pilotfish.operations.edits.changes import preview
-from pilotfish.operations.edits.staged import unified
+from pilotfish.operations.edits.changes import preview, unified
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import edit_plan
 from support.values.questions import raw, uri, view, wire_range

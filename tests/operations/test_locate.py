@@ -26,8 +26,7 @@ from pilotfish.operations.locate import (
     place_in,
     refusal,
 )
-from pilotfish.operations.symbol_names import bare_name, names_of
-from pilotfish.operations.tokens import first_occurrence, occurrences, word_at
+from pilotfish.operations.names import bare_name, first_occurrence, names_of, occurrences, word_at
 from pilotfish.protocol.positions import Text
 
 LABELS = [

@@ -10,11 +10,9 @@ from click.testing import CliRunner
 from pilotfish.api.answers import Location
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Refused
-from pilotfish.operations.form_fields import PLACE
 from pilotfish.operations.results import read_locations
-from pilotfish.operations.rows import ROWS, OperationRow, Request, at_position
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
-from pilotfish.operations.tools import named_tools, operation_tools
+from pilotfish.operations.rows import PLACE, ROWS, OperationRow, Request, at_position
+from pilotfish.operations.tools import Format, ToolSet, named_tools, operation_tools, tool_schemas
 from pilotfish.operations.validate import question, usage
 from pilotfish.surfaces.cli.questions import commands
 

@@ -10,8 +10,7 @@ from pilotfish.api.answers import Edge, HierarchyItem, Hover, Location, Signatur
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import ServerFailed
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, ServerResult, Spot
+from pilotfish.operations.results import Reading, RequestContext, ServerResult, Spot
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import TextChange

@@ -6,9 +6,8 @@ from msgspec.structs import fields
 from pilotfish.api.answers import HierarchyItem, ItemReference, Location, Point, Span
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Bug
-from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.rows import ROWS
+from pilotfish.operations.results import RequestContext
+from pilotfish.operations.rows import FIELDS, ROWS
 from pilotfish.protocol.capabilities import METHODS
 from pilotfish.protocol.codec import encode
 from pilotfish.protocol.wire import Raw, WireDiagnostic, WirePosition

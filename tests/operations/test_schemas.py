@@ -5,10 +5,8 @@ from typing import Any, cast
 import pytest
 
 from pilotfish.api.questions import Operation
-from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
-from pilotfish.operations.tools import NAMED, OPTA
+from pilotfish.operations.rows import FIELDS, ROWS
+from pilotfish.operations.tools import NAMED, OPTA, Format, ToolSet, default_tools, tool_schemas
 from pilotfish.protocol.codec import encode
 
 KILOBYTE = 1024

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Action, Edge, Hover, Location, Symbol
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import FoundLocation, Reading, ServerResult, Spot, excerpt
+from pilotfish.operations.results import FoundLocation, Reading, RequestContext, ServerResult, Spot, excerpt
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, ResultSelection, resolved, selected
 from pilotfish.paths import shown_path

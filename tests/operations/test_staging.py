@@ -10,7 +10,7 @@ import pytest
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits import staging
-from pilotfish.operations.edits.staged import Drop, Put
+from pilotfish.operations.edits.staging import Drop, Put
 from pilotfish.protocol.edits import EditPlan, Overlapping, Resource, TextChange, TextEdit
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WirePosition, WireRange

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.form_fields import FIELDS
+from pilotfish.operations.rows import FIELDS
 from pilotfish.operations.tools import NAMED, OPERATIONS, OPTA, OperationTool
 from pilotfish.operations.validate import ALSO, question, question_of, usage
 

@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.staged import Staged
+from pilotfish.operations.edits.staging import Staged
 from pilotfish.service.changes import transaction
 from pilotfish.service.changes.journal import Ready
 from pilotfish.service.changes.transaction import Recovery, perform, recover

@@ -17,7 +17,7 @@ import pytest
 
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.staged import Regular
+from pilotfish.operations.edits.staging import Regular
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.service.changes.disk import DiskNow
 from pilotfish.service.changes.transaction import perform, recover

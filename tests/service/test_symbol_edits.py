@@ -3,7 +3,7 @@
 import pytest
 
 from pilotfish.api.questions import Operation, Question
-from pilotfish.operations.outlines import Lines
+from pilotfish.operations.symbols import Lines
 from pilotfish.protocol.positions import Text
 from pilotfish.service.changes.symbol_edits import edit_of
 

@@ -25,8 +25,7 @@ from pilotfish.library.workspace import TouchKind, Workspace
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
 from pilotfish.operations.fallback import Expected, no_server, search_files
 from pilotfish.operations.render import state_line, text_of
-from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
-from pilotfish.operations.tools import OPTA
+from pilotfish.operations.tools import OPTA, Format, Schema, ToolSet, tool_schemas
 from pilotfish.operations.validate import question
 from pilotfish.protocol.codec import fields, items
 from pilotfish.sanitise import sanitised

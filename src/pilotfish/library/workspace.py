@@ -51,8 +51,8 @@ from pilotfish.config.places import user_places
 from pilotfish.config.schema import TouchKind
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.model import AbsPath, Position, Severity
+from pilotfish.operations.names import word_at
 from pilotfish.operations.rows import ROWS, OperationRow
-from pilotfish.operations.tokens import word_at
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
 from pilotfish.policy.boundary import admit

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, ServerResult, View, is_null, is_string, one_or_many
+from pilotfish.operations.results import Reading, RequestContext, ServerResult, View, is_null, is_string, one_or_many
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
 

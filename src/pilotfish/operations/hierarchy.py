@@ -10,8 +10,7 @@ from msgspec import convert
 from msgspec.structs import asdict, replace
 
 from pilotfish.api.answers import Edge, HierarchyItem, ItemReference
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, ServerResult, Spot, View, one_or_many
+from pilotfish.operations.results import Reading, RequestContext, ServerResult, Spot, View, one_or_many
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WireRange
 

@@ -20,9 +20,8 @@ from msgspec import Struct
 from pilotfish.api.answers import Location, Symbol, counted_from_one
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
-from pilotfish.operations.outlines import is_within_function, with_containers
-from pilotfish.operations.symbol_names import names_of
-from pilotfish.operations.tokens import main_name, occurrences
+from pilotfish.operations.names import main_name, names_of, occurrences
+from pilotfish.operations.symbols import is_within_function, with_containers
 from pilotfish.protocol.positions import Text
 
 MAX_CANDIDATES = 10

@@ -42,7 +42,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code
 from pilotfish.operations.cleaning import MAX_DIFF, MAX_HOVER, MAX_MESSAGE, MAX_NAME, MAX_PATH, MAX_SOURCE
-from pilotfish.operations.symbol_names import bare_name
+from pilotfish.operations.names import bare_name
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
 

@@ -1,4 +1,4 @@
-"""What a server found, before and after its places are counted in code points.
+"""What a server is asked, and what it found, before and after its places are counted in code points.
 
 Reading an answer gives values in the server's units (`ServerResult`), each with the places that it names. Counting
 these in code points needs the texts of their files, so answers are read in two steps: the caller reads the texts in
@@ -17,9 +17,10 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from pilotfish.api.answers import Extent, Hover, Item, Location, Signature, counted_from_one
+from pilotfish.api.answers import Extent, Hover, Item, ItemReference, Location, Signature, counted_from_one
+from pilotfish.api.questions import Question
+from pilotfish.errors import Bug
 from pilotfish.model import AbsPath, Encoding, Position, Range
-from pilotfish.operations.request_context import RequestContext
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.protocol.codec import Items, decode, decode_items, items, member
 from pilotfish.protocol.notebooks import cell_at, is_notebook
@@ -28,6 +29,7 @@ from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.wire import (
     UNSET,
     Raw,
+    WireDiagnostic,
     WireHover,
     WireParameter,
     WirePlace,
@@ -36,6 +38,8 @@ from pilotfish.protocol.wire import (
     WireSignature,
     WireSignatureHelp,
 )
+
+T = TypeVar("T")
 
 MAX_EXCERPT = 200
 """Code points of a source line in an answer: long enough for any line that a person wrote."""
@@ -46,6 +50,50 @@ _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 NOWHERE = WireRange(_START, _START)
 """Stands for the range of a result that names a file and no place in it."""
+
+
+class RequestContext(Struct, frozen=True):
+    """A question, and what was found out so that it can be put to one server. Positions are in that server's units."""
+
+    question: Question
+    uri: str | None = None
+    """The document, spelt as it was opened."""
+    position: WirePosition | None = None
+    range: WireRange | None = None
+    """Where actions are wanted."""
+    diagnostics: tuple[WireDiagnostic, ...] = ()
+    """What the server itself said about that range, word for word: many fixes hang on it."""
+    item: Raw | ItemReference | None = None
+    """The item of a hierarchy, as the server gave it or as the caller handed it back."""
+
+    @property
+    def document(self) -> str:
+        return self._known(self.uri, "a document")
+
+    @property
+    def place(self) -> WirePosition:
+        return self._known(self.position, "a position")
+
+    @property
+    def extent(self) -> WireRange:
+        return self._known(self.range, "a range")
+
+    @property
+    def hierarchy_item(self) -> Raw | ItemReference:
+        return self._known(self.item, "an item")
+
+    @property
+    def new_name(self) -> str:
+        return self._known(self.question.new_name, "a new name")
+
+    @property
+    def query(self) -> str:
+        return self._known(self.question.query, "a query")
+
+    def _known(self, value: T | None, what: str) -> T:
+        if value is None:
+            raise Bug(f"{self.question.operation} was asked without {what}")
+        return value
 
 
 class Spot(Struct, frozen=True):
@@ -299,8 +347,6 @@ def _parameter(parameter: WireParameter, label: str) -> str:
 
 
 # --- Shapes that many answers share: one or many, and text in its several historic forms ------------------------------
-
-T = TypeVar("T")
 
 
 def is_null(raw: Raw) -> bool:

@@ -17,9 +17,9 @@ from pilotfish.api.answers import Action, Data, HierarchyItem, Hover, Item, Loca
 from pilotfish.api.questions import Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
+from pilotfish.operations.names import bare_name
 from pilotfish.operations.results import Reading, ServerResult, View, joined
 from pilotfish.operations.rows import OperationRow
-from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
 

@@ -16,7 +16,7 @@ import msgspec.structs
 from pilotfish.api.answers import SEVERITIES, ItemReference
 from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.form_fields import FIELDS, QuestionForm
+from pilotfish.operations.rows import FIELDS, QuestionForm
 from pilotfish.operations.tools import OPERATIONS, OperationTool
 from pilotfish.protocol.codec import encode
 
@@ -51,7 +51,9 @@ def question(tool: OperationTool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
     given = _without_blanks(tool, _with_own_names(tool, {k: v for k, v in arguments.items() if v is not None}))
     ours = tool.own_names
-    problems = [] if frozenset(given) in tool.fitting else _misfits(tool, given)
+    fields = {ours[name] for name in given if name in ours}
+    fits = len(fields) == len(given) and any(form.fits(fields) for form in tool.forms)
+    problems = [] if fits else _misfits(tool, given)
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name in ours:

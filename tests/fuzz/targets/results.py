@@ -5,7 +5,7 @@ from msgspec import Raw
 from fuzz.pieces import Pieces
 from pilotfish.api.questions import Question
 from pilotfish.model import Encoding
-from pilotfish.operations.request_context import RequestContext
+from pilotfish.operations.results import RequestContext
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, resolved, selected
 from pilotfish.protocol.codec import Malformed, encode

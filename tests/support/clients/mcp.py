@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.shared.message import SessionMessage
 from mcp_types import TextContent, jsonrpc_message_adapter
 
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from support.clients.wires import MemoryWire, Peer
 from support.services.scripted import ScriptedService

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from support.clients.mcp import peer_on
 from support.clients.wires import Peer
 from support.services.scripted import ScriptedService

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.edits.staged import Staged
-from pilotfish.operations.edits.staging import Stage
+from pilotfish.operations.edits.staging import Stage, Staged
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.protocol.edits import EditPlan, edit_plan
 from pilotfish.protocol.uris import uri_of

@@ -6,8 +6,7 @@ from msgspec import Raw
 
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import View
+from pilotfish.operations.results import RequestContext, View
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WirePosition, WireRange

@@ -10,7 +10,7 @@ from mcp import Client
 
 from pilotfish.api.answers import Diagnostic, Effort, State, answer_from
 from pilotfish.api.questions import Operation, Question
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish_llxprt.service import HOST, converse
 from support.clients.mcp import transport
 from support.clients.raw_llxprt import ServiceHost

@@ -10,7 +10,7 @@ from mcp import Client
 
 from pilotfish.api.questions import Question
 from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from support.clients.mcp import transport
 from support.clients.wires import MemoryWire

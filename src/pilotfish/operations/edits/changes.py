@@ -5,13 +5,13 @@ after, and so a diff for each. Where a text is not at hand (an external file, on
 listed without a diff; applying them is refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from typing import assert_never
 
 from msgspec import Struct
 
 from pilotfish.api.answers import Changes, FileChange
-from pilotfish.operations.edits.staged import file_change, ordered
 from pilotfish.operations.results import NOWHERE, Spot, View
 from pilotfish.protocol.edits import (
     Create,
@@ -113,3 +113,45 @@ def _to_confirm(operation: EditOperation) -> Iterator[str]:
     for part in parts:
         if part.annotation is not None and part.annotation.needs_confirmation:
             yield part.annotation.label
+
+
+def file_change(old: str | None, new: str | None, before: str | None, after: str | None, edits: int) -> FileChange:
+    """What becomes of a file, by its shown paths and its texts; None where there is none, or it was not needed."""
+    if new is None:
+        return FileChange(old or "", "delete")
+    changed = after is not None and after != before
+    diff = unified(before or "", after or "", old=old, new=new) or None if changed else None
+    if old is None:
+        return FileChange(new, "create", edits=edits, diff=diff)
+    if old != new:
+        return FileChange(old, "rename", new, edits, diff)
+    return FileChange(old, "edit", edits=edits, diff=diff)
+
+
+# --- Unified diffs, for people and models to read and for `patch` to apply --------------------------------------------
+
+# Lines end at `\n` here, as in every diff tool: the `\r` of a Windows line is part of the line.
+
+NO_FILE = "/dev/null"
+"""What stands for the side on which there is no file."""
+
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+def unified(before: str, after: str, *, old: str | None, new: str | None) -> str:
+    """The diff from one text to another, empty when they are the same; a side without a file has no name."""
+    names = (NO_FILE if old is None else f"a/{old}", NO_FILE if new is None else f"b/{new}")
+    lines = unified_diff(_lines(before), _lines(after), *names)
+    return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+
+
+def ordered(changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
+    """By path where all are edits, which some servers name in another order each time; moves stay in theirs."""
+    listed = tuple(changes)
+    edits_only = all(change.kind == "edit" for change in listed)
+    return tuple(sorted(listed, key=lambda change: change.path)) if edits_only else listed
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

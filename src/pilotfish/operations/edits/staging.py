@@ -7,15 +7,16 @@ Nothing is read but the files that are edited, and nothing is written.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from pilotfish.api.answers import FileChange
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.edits.staged import Disk, Drop, FileEffect, Free, Put, Regular, Staged, StagedFolder
-from pilotfish.paths import is_inside
+from pilotfish.operations.edits.changes import file_change, ordered
+from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Admitted
 from pilotfish.protocol.edits import (
     Create,
@@ -30,6 +31,7 @@ from pilotfish.protocol.edits import (
 )
 from pilotfish.protocol.notebooks import is_notebook
 from pilotfish.protocol.positions import Text
+from pilotfish.system.ports import Identity
 
 MAX_FILES = 1_000
 """Files of one edit. A rename in a very large project touches hundreds; beyond this a person should look first."""
@@ -38,6 +40,88 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 WRITABLE = 0o222
 """A read-only file is not replaced either, though its folder would allow it."""
+
+
+class Free(Struct, frozen=True):
+    """Nothing is there, and a file may be."""
+
+    place: Admitted
+
+
+class Regular(Struct, frozen=True):
+    """A file that may be changed."""
+
+    place: Admitted
+    identity: Identity
+    mode: int
+
+
+class StagedFolder(Struct, frozen=True):
+    place: Admitted
+
+
+class StagedTree(Struct, frozen=True):
+    """All that is below a folder; `folders` has the folder itself first, and each before those in it."""
+
+    files: tuple[Regular, ...]
+    folders: tuple[Admitted, ...]
+
+
+class Disk(Protocol):
+    """The files as they are. Everything raises `Refused` for what may not be changed."""
+
+    def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | StagedFolder:
+        """What is at a path. With `itself`, a symbolic link is refused and not followed."""
+        ...
+
+    def read(self, file: Regular) -> tuple[str, bool]:
+        """The text without its byte-order mark, and whether there is one."""
+        ...
+
+    def tree(self, folder: StagedFolder) -> StagedTree: ...
+
+
+class Put(Struct, frozen=True):
+    """A file gets new content, or that of another file as it is, and the mode of `like`."""
+
+    place: Admitted
+    before: Regular | None
+    content: bytes | Regular
+    like: Regular | None
+
+
+class Drop(Struct, frozen=True):
+    place: Admitted
+    before: Regular
+
+
+class FileEffect(Struct, frozen=True):
+    """What becomes of one file. Texts are there where they were needed."""
+
+    old: AbsPath | None
+    new: AbsPath | None
+    before: str | None = None
+    after: str | None = None
+    edits: int = 0
+
+
+class Staged(Struct, frozen=True):
+    """All that is to be done: nothing, when `steps` is empty."""
+
+    steps: tuple[Put | Drop, ...]
+    emptied: tuple[Admitted, ...]
+    """Folders that were moved or deleted, each before those in it."""
+    effects: tuple[FileEffect, ...]
+
+    def changes(self, workspace: AbsPath) -> tuple[FileChange, ...]:
+        """As surfaces see it."""
+
+        def shown(path: AbsPath | None) -> str | None:
+            return None if path is None else shown_path(path, workspace)
+
+        return ordered(
+            file_change(shown(one.old), shown(one.new), one.before, one.after, one.edits) for one in self.effects
+        )
 
 
 class _File(Struct, frozen=True):

@@ -21,13 +21,11 @@ from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.edits.changes import preview, to_confirm
-from pilotfish.operations.edits.staged import FileEffect, Staged
-from pilotfish.operations.edits.staging import Stage
-from pilotfish.operations.outlines import FUNCTIONS, bodies
+from pilotfish.operations.edits.staging import FileEffect, Stage, Staged
+from pilotfish.operations.names import bare_name, hidden_builtin, lines_with, refuse_bad_name, taken_line
 from pilotfish.operations.results import View, is_null
 from pilotfish.operations.rows import ROWS, at_position, request_of
-from pilotfish.operations.symbol_names import bare_name
-from pilotfish.operations.tokens import hidden_builtin, lines_with, refuse_bad_name, taken_line
+from pilotfish.operations.symbols import FUNCTIONS, bodies
 from pilotfish.paths import distance, shown_path
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange

@@ -26,8 +26,7 @@ from pilotfish.operations.actions import (
     step_of,
 )
 from pilotfish.operations.edits.changes import to_confirm
-from pilotfish.operations.edits.staged import Disk
-from pilotfish.operations.edits.staging import Stage
+from pilotfish.operations.edits.staging import Disk, Stage
 from pilotfish.operations.rows import request_of
 from pilotfish.protocol.codec import Malformed, items
 from pilotfish.protocol.edits import EditPlan, edit_plan

@@ -8,8 +8,7 @@ import stat
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.staged import Disk, Free, Regular, StagedFolder, StagedTree
-from pilotfish.operations.edits.staging import MAX_FILES
+from pilotfish.operations.edits.staging import MAX_FILES, Disk, Free, Regular, StagedFolder, StagedTree
 from pilotfish.policy.boundary import Admitted, Boundary, Place, Want, admit, open_admitted
 from pilotfish.policy.openat import identity_of, parent_of, status_of
 from pilotfish.system.ports import EditableFiles

@@ -11,8 +11,8 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.counting import counted
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Encoding
-from pilotfish.operations.outlines import Lines, digest_of, lines_of, text_of_lines
 from pilotfish.operations.selection import MAX_LIMIT
+from pilotfish.operations.symbols import Lines, digest_of, lines_of, text_of_lines
 from pilotfish.protocol.edits import EditPlan, Resource, TextChange, TextEdit
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.edits.staged import Put, Staged
+from pilotfish.operations.edits.staging import Put, Staged
 from pilotfish.policy.boundary import Admitted
 from pilotfish.policy.openat import (
     NEW_FILE_FLAGS,

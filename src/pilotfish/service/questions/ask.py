@@ -29,12 +29,10 @@ from pilotfish.model import AbsPath, Encoding, Position
 from pilotfish.operations.actions import FoundAction, joined_actions, overlapping, with_ids
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, ServerResult
+from pilotfish.operations.names import bare_name, word_at
+from pilotfish.operations.results import Reading, RequestContext, ServerResult
 from pilotfish.operations.rows import ROWS, OperationRow, Request, at_position
 from pilotfish.operations.selection import Backdrop, ResultSelection, best_first, resolved, selected
-from pilotfish.operations.symbol_names import bare_name
-from pilotfish.operations.tokens import word_at
 from pilotfish.policy.boundary import Place, classify
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.diagnostics import Push

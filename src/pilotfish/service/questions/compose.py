@@ -29,8 +29,8 @@ from pilotfish.feedback.delta import Delta
 from pilotfish.feedback.linemap import line_map, lines_of
 from pilotfish.feedback.shapes.changes import names_gone
 from pilotfish.model import AbsPath
-from pilotfish.operations.outlines import bodies, grouped, source_of
 from pilotfish.operations.selection import MAX_LIMIT
+from pilotfish.operations.symbols import bodies, grouped, source_of
 from pilotfish.paths import shown_path
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.ask import QuestionRunner

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Location, Symbol
 from pilotfish.errors import Failure, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.outlines import Body, around, bodies_by_line, is_local
 from pilotfish.operations.results import ServerResult
-from pilotfish.operations.symbols import FoundSymbol, kind_word
+from pilotfish.operations.symbols import Body, FoundSymbol, around, bodies_by_line, is_local, kind_word
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.protocol.positions import Text
 from pilotfish.service.texts import Texts

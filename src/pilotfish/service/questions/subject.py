@@ -33,11 +33,10 @@ from pilotfish.operations.locate import (
     place_in,
     refusal,
 )
-from pilotfish.operations.outlines import bodies
+from pilotfish.operations.names import occurrences, word_at
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import MAX_LIMIT
-from pilotfish.operations.symbols import ALL
-from pilotfish.operations.tokens import occurrences, word_at
+from pilotfish.operations.symbols import ALL, bodies
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit, require_file
 from pilotfish.protocol.positions import Text

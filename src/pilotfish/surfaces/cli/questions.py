@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Answer, refused
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.rows import ROWS, OperationRow
+from pilotfish.operations.rows import FIELDS, ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_question
 from pilotfish.surfaces.cli.terminal.printing import find_screen, print_all, printed_answer

@@ -5,7 +5,7 @@ import json
 import click
 
 from pilotfish.operations.rows import OperationRow
-from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
+from pilotfish.operations.tools import Format, ToolSet, default_tools, tool_schemas
 from pilotfish.protocol.codec import encode
 from pilotfish.surfaces.cli.workspace import root_of, root_option
 

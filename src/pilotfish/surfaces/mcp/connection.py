@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from pilotfish.errors import Code, Unavailable
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:

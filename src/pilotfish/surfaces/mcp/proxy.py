@@ -27,7 +27,7 @@ from msgspec import Struct, to_builtins
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
-from pilotfish.operations.schemas import McpOptions
+from pilotfish.operations.tools import McpOptions
 from pilotfish.protocol.frames import LineDecoder
 from pilotfish.surfaces.daemon_stream import DRAIN_SECONDS, DaemonStream, open_upgraded, serve_in_process
 from pilotfish.surfaces.mcp.connection import require_sdk, serve

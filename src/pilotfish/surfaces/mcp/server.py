@@ -43,8 +43,7 @@ from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.model import AbsPath
-from pilotfish.operations.schemas import Format, McpOptions, Schema, ToolSet, tool_schemas
-from pilotfish.operations.tools import NAMED
+from pilotfish.operations.tools import NAMED, Format, McpOptions, Schema, ToolSet, tool_schemas
 from pilotfish.paths import is_inside
 from pilotfish.pool.plan import Starting
 from pilotfish.protocol.codec import encode, member

@@ -36,7 +36,7 @@ def mcp(tools: str | None, root: str | None, *, structured: bool | None, in_proc
             raise Refused(Code.ROOT_GONE, f"cannot enter the workspace {root}: {error.strerror}") from None
     if not in_process:
         start_ahead()
-    from pilotfish.operations.schemas import McpOptions, ToolSet
+    from pilotfish.operations.tools import McpOptions, ToolSet
     from pilotfish.surfaces.mcp import proxy
 
     options = McpOptions(None if tools is None else ToolSet(tools), structured)

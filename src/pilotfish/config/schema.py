@@ -66,8 +66,7 @@ Argv = Annotated[tuple[str, ...], Meta(min_length=1, extra={"accepted": ARGV, "r
 ServerId = Annotated[str, _text(r"[A-Za-z0-9][A-Za-z0-9._+#-]{0,63}", "letters, digits and . _ + # - (at most 64)")]
 Extension = Annotated[str, _text(r"\.[^/\\\0\s]+", 'an extension with its dot, like ".py"')]
 Marker = Annotated[
-    str,
-    _text(r"(?!/)(?!(.*/)?\.\.(/|$))[^\0\\]+", "a file name or glob below the folder: not absolute, without .."),
+    str, _text(r"(?!/)(?!(.*/)?\.\.(/|$))[^\0\\]+", "a file name or glob below the folder: not absolute, without ..")
 ]
 LanguageId = Annotated[str, _text(r"[A-Za-z0-9][A-Za-z0-9._+#-]{0,63}", "an LSP language id")]
 EnvName = Annotated[str, _text(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]

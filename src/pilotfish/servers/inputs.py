@@ -225,11 +225,7 @@ class InputEvidence:
 
 
 def input_evidence(
-    inputs: Inputs,
-    root: AbsPath,
-    workspace: AbsPath,
-    packages: Iterable[AbsPath] = (),
-    sources: Sequence[str] = (),
+    inputs: Inputs, root: AbsPath, workspace: AbsPath, packages: Iterable[AbsPath] = (), sources: Sequence[str] = ()
 ) -> InputEvidence | None:
     """The evidence for a server that starts in `root`; None for one of which no inputs are known.
 

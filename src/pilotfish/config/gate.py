@@ -86,7 +86,6 @@ class Split(Struct, frozen=True):
 
 
 def split(value: Mapping[str, Json]) -> Split:
-    """Split a valid project file."""
     servers = value.get("lsp")
     if not isinstance(servers, dict):
         return Split(dict(value), dict(value), (), ())

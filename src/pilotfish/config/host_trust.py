@@ -47,8 +47,6 @@ class Territory(Struct, frozen=True):
 
 
 class FolderRule(Struct, frozen=True):
-    """What a host was told about a folder."""
-
     text: str
     folder: str  # What it is about: the folder that the text names, or the one above that
     trusted: bool
@@ -81,8 +79,6 @@ class TrustRecord(Struct, frozen=True):
 
 
 class HostTrust(Struct, frozen=True):
-    """Which host trusts a folder, or refuses it."""
-
     title: str
     file: AbsPath
     trusted: bool
@@ -166,7 +162,6 @@ def is_host_trusted(repository: AbsPath, places: Places) -> bool:
 
 
 def _read(record: TrustRecord, places: Places) -> tuple[tuple[FolderRule, ...], bool]:
-    """What a host says, and whether only the user can have written that."""
     path = record.path(places)
     file = read_user_file(path, MAX_BYTES)
     if file is None:

@@ -46,8 +46,6 @@ class BadJson(ValueError):
 
 
 class Node(Struct):
-    """A member or an item, and where it is written."""
-
     start: int  # Of its key, if it has one
     value: int
     end: int = 0
@@ -58,8 +56,6 @@ class Node(Struct):
 
 
 class Document(Struct, frozen=True):
-    """A parsed text, with the place of each value."""
-
     value: Json
     text: str
     top: Node

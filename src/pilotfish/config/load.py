@@ -109,8 +109,6 @@ class Catalogue(Struct, frozen=True):
 
 
 class ConfigRequest(Struct, frozen=True):
-    """Whose configuration to load."""
-
     root: str
     places: Places
     catalogue: Catalogue
@@ -123,8 +121,6 @@ class ConfigRequest(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration, and how it was made."""
-
     config: Config
     merged: Merged
     problems: tuple[Problem, ...]

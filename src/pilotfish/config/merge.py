@@ -49,21 +49,16 @@ class ValueOrigin(Struct, frozen=True):
 
 
 class Layer(Struct, frozen=True):
-    """The values of one source."""
-
     origin: ValueOrigin
     value: Mapping[str, Json]
 
 
 class Merged(Struct, frozen=True):
-    """The result: plain JSON, and the origin of each of its leaves."""
-
     value: dict[str, Json]
     origins: Mapping[KeyPath, ValueOrigin]
 
 
 def merge(layers: Iterable[Layer]) -> Merged:
-    """Lay each layer over those before it."""
     value: dict[str, Json] = {}
     origins: dict[KeyPath, ValueOrigin] = {}
     for layer in layers:

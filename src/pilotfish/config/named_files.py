@@ -15,6 +15,7 @@ from typing import cast
 from pilotfish.config.files import content_hash
 from pilotfish.config.gate import FREE_FIELDS
 from pilotfish.paths import PROGRAM_FOLDERS, ancestors, is_inside
+from pilotfish.protocol.codec import fields
 from pilotfish.protocol.wire import Json
 from pilotfish.system.regular_files import read_regular
 
@@ -190,21 +191,15 @@ def _packages(base: str) -> Iterator[str]:
 
 def _named_by(place: str, base: str) -> Iterator[str]:
     """What a file names itself: its interpreter, or what a package is made of."""
-    package = os.path.basename(place) == "package.json"
     head = read_regular(place, MAX_HEAD) or b""
-    if package:
+    if os.path.basename(place) == "package.json":
+        try:
+            package = fields(cast("Json", json.loads(head)))
+        except (ValueError, RecursionError):
+            return
         folder = os.path.relpath(os.path.dirname(place), base)
-        yield from (os.path.join(folder, name) for name in _package_parts(head))
+        parts = ("main", "module", "bin", "exports")
+        yield from (os.path.join(folder, name) for part in parts for name in _texts(cast("Json", package.get(part))))
     elif head.startswith(b"#!"):
         for part in PARTS.split(os.fsdecode(head[2:].partition(b"\n")[0])):
             yield from _readings(part)
-
-
-def _package_parts(head: bytes) -> Iterator[str]:
-    try:
-        package = cast("Json", json.loads(head))
-    except (ValueError, RecursionError):
-        return
-    if isinstance(package, dict):
-        for field in ("main", "module", "bin", "exports"):
-            yield from _texts(package.get(field))

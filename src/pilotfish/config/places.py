@@ -15,8 +15,6 @@ from pilotfish.model import AbsPath
 
 
 class Places(Struct, frozen=True):
-    """Folders of one user."""
-
     home: AbsPath
     config: AbsPath  # `XDG_CONFIG_HOME`: every program has its own folder below
     state: AbsPath  # Our own state; `PILOTFISH_HOME` moves all of it
@@ -27,17 +25,14 @@ class Places(Struct, frozen=True):
 
     @property
     def pins(self) -> AbsPath:
-        """The folder of trust records."""
         return AbsPath(os.path.join(self.state, "trust"))
 
     @property
     def journals(self) -> AbsPath:
-        """The folder of journals of writes in progress."""
         return AbsPath(os.path.join(self.state, "journal"))
 
     @property
     def store(self) -> AbsPath:
-        """The database that outlives the daemon."""
         return AbsPath(os.path.join(self.state, "store.sqlite"))
 
 

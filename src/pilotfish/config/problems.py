@@ -38,8 +38,6 @@ class ProblemGrade(StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One thing that is wrong with one value of one file."""
-
     grade: ProblemGrade
     file: str
     path: JsonPath
@@ -198,7 +196,6 @@ def _fits(node: inspect.Type, value: Any) -> bool:
 
 
 def _accepted(node: inspect.Type) -> str:
-    """What is accepted, in words."""
     match node:
         case inspect.IntType(ge=least, le=most):
             return f"a whole number from {least} to {most}"

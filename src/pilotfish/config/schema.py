@@ -101,7 +101,6 @@ RestartPolicy = Literal["backoff", "never"]  # What follows a crash
 
 
 def _key(name: str) -> str:
-    """The name of a field in the file."""
     first, *others = name.split("_")
     return (first + "".join(other.capitalize() for other in others)).replace("Mib", "MiB")
 
@@ -259,7 +258,6 @@ def _check(accepted: str | None) -> None:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `lsp.json`, defaults included."""
     (_, shapes) = msgspec.json.schema_components([ConfigFile], ref_template="#/$defs/{name}")
     choices = {f"#/$defs/{name}": shape["enum"] for name, shape in shapes.items() if "enum" in shape}
     objects = {name: _tidy(shape, choices) for name, shape in shapes.items() if "enum" not in shape}

@@ -17,7 +17,7 @@ from pilotfish.config.jsonc import BadJson, Document, JsonPath, LineColumn, pars
 from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import ConfigDialect, Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade, problems, shown, without
-from pilotfish.config.schema import USER_ONLY
+from pilotfish.config.schema import USER_ONLY, ServerEntry
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -105,7 +105,6 @@ def _rename_servers(value: dict[str, Json], file: AbsPath, canonical_id: Names) 
 
 
 def read_user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sheet | None:
-    """The user's file; None when there is none."""
     for dialect, path in user_files(places, host):
         reader = Reader(ConfigSource.GLOBAL, canonical_id, dialect)
         try:
@@ -122,7 +121,6 @@ def read_user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sh
 
 
 def read_project_sheet(workspace: WorkspaceFiles, canonical_id: Names) -> Sheet | None:
-    """The project's file; None when there is none."""
     for dialect, name in project_files():
         reader, path = Reader(ConfigSource.PROJECT, canonical_id, dialect), AbsPath(os.path.join(workspace.path, name))
         try:
@@ -157,8 +155,7 @@ GENERAL: Mapping[str, tuple[str, ...]] = {
 }
 
 PER_SERVER: Mapping[str, tuple[str, ...]] = {
-    **{key: (key,) for key in ("disabled", "command", "extensions", "env", "initialization", "settings", "roots")},
-    **{key: (key,) for key in ("languageId", "watch", "restart", "timeouts")},
+    **{key: (key,) for key in ServerEntry.__struct_encode_fields__},
     "bin": ("command",),
     "environment": ("env",),
     "extensionToLanguage": ("languageId",),

@@ -54,8 +54,6 @@ VERSION = 2  # 1 did not know when the folder was created, and hashed fewer file
 
 
 class Pin(Struct, frozen=True):
-    """One approval."""
-
     path: str
     device: int
     inode: int
@@ -179,8 +177,6 @@ class Trusted(Struct, frozen=True):
 
 
 class Untrusted(Struct, frozen=True):
-    """No program that the workspace names may run."""
-
     why: str
 
 

@@ -135,7 +135,6 @@ def builtin_layer() -> "dict[str, dict[str, Json]]":
 
 
 def languages_by_extension() -> dict[str, str]:
-    """Every extension that a server of ours is for, and the id of its language."""
     return _ids_of(tuple(sorted({extension for spec in load().values() for extension in spec.files.extensions})))
 
 
@@ -227,7 +226,6 @@ def _ids_of(extensions: tuple[str, ...]) -> dict[str, str]:
 
 @cache
 def _language_ids() -> Mapping[str, str]:
-    """The language id of every extension and name."""
     languages = _languages(HERE).values()
     return language_ids(languages, [key for one in languages for key in (*one.extensions, *one.names)])
 
@@ -265,8 +263,6 @@ PROVEN = os.path.join(HERE, "proven.json")
 
 
 class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What was shown of one server."""
-
     version: str
     date: str
     machine: str  # System and processor
@@ -287,13 +283,11 @@ class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 @cache
 def proofs() -> Mapping[str, Proof]:
-    """By server."""
     with open(PROVEN, "rb") as file:
         return msgspec.json.decode(file.read(), type=dict[str, Proof])
 
 
 def why_listed(spec: ServerSpec) -> str:
-    """Why there is no proof of a server."""
     if spec.unproven is not None:
         return spec.unproven
     carried = {"apt", "npm", "pip"} & spec.install.keys()

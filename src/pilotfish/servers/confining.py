@@ -140,7 +140,6 @@ def _named(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_part(place: AbsPath, private: tuple[AbsPath, ...]) -> bool:
-    """Whether it is in a private folder, and holds none itself."""
     return any(is_inside(place, folder) for folder in private) and not any(is_inside(one, place) for one in private)
 
 

@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import BIN
+from pilotfish.protocol.codec import member
 from pilotfish.protocol.uris import path_of
 from pilotfish.servers.locate import (
     Gated,
@@ -42,8 +43,6 @@ CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
 
 
 class Bundle(Struct, frozen=True):
-    """One thing to install."""
-
     name: str
     programs: Mapping[str, str] = field(name="servers")
     """The program that each server starts with, by the server's id; a program that servers run, by its own name."""
@@ -94,8 +93,6 @@ def bundles_of_any_platform(folder: str = PINS) -> Mapping[str, Bundle]:
 
 
 class ToolsFolder(Struct, frozen=True):
-    """The folder of what we installed ourselves."""
-
     state: AbsPath
     suffixes: tuple[str, ...] = program_suffixes(os.environ)
 
@@ -119,7 +116,6 @@ class ToolsFolder(Struct, frozen=True):
         return all(self._leads_to(program, self.folder(bundle)) for program in bundle.programs.values())
 
     def has_any(self, bundle: Bundle) -> bool:
-        """Whether this version or another is there."""
         return bool(self._versions(bundle))
 
     def link(self, bundle: Bundle) -> None:
@@ -178,13 +174,14 @@ COMMANDS: Mapping[str, str] = {
 PROGRAMS: Mapping[str, str] = {manager: command.split()[0] for manager, command in COMMANDS.items()}
 """What must be installed for a manager's command to work."""
 
-LATER: Mapping[str, tuple[str, ...]] = {"linux": ("brew",)}
-"""Managers that are there, and are seldom what people use, by `sys.platform`."""
-
-FIRST: Mapping[str, tuple[str, ...]] = {"darwin": ("brew",)}  # What people there use for everything
+TURNS: Mapping[str, Mapping[str, int]] = {
+    # There, and seldom what people use; what people there use for everything.
+    "linux": {"brew": 1},
+    "darwin": {"brew": -1},
+}
+"""The order of managers by `sys.platform`, where it is not the catalogue's; a download comes last everywhere."""
 
 ONLY_ON: Mapping[str, tuple[str, ...]] = {"apt": ("linux",), "brew": ("darwin", "linux")}
-"""Managers that are not everywhere."""
 
 
 def install_command(
@@ -202,14 +199,15 @@ def install_command(
     if bundle is not None and (bundle.source == "PyPI" or is_installed("npm")):
         return f"pilotfish install {spec.id}"
     packages: dict[str, Sequence[str]] = {**spec.install}
-    usable = sorted((manager for manager in packages if _exists(manager, platform)), key=_turn(platform))
+    turns = {"shell": 2, "url": 3, **TURNS.get(platform, {})}
+    usable = sorted((one for one in packages if _exists(one, platform)), key=lambda one: turns.get(one, 0))
     present = [manager for manager in usable if manager not in PROGRAMS or is_installed(PROGRAMS[manager])]
     for manager in present:
         if manager != "apt" or all(map(offers, packages[manager])):
             return _command(manager, packages[manager])
     if bundle is not None:
         return f"pilotfish install {spec.id} (needs npm, which is not installed)"
-    absent = [manager for manager in usable if manager not in (*present, *LATER.get(platform, ()))]
+    absent = [manager for manager in usable if manager not in present and turns.get(manager, 0) <= 0]
     if not absent:
         return None
     return f"{_command(absent[0], packages[absent[0]])} (needs {PROGRAMS[absent[0]]}, which is not installed)"
@@ -245,9 +243,10 @@ def extra_command(extra: str) -> str:
         said = distribution("pilotfish").read_text("direct_url.json")
     except PackageNotFoundError:
         said = None
-    origin = msgspec.json.decode(said, type=_Origin) if said else _Origin()
-    source = path_of(origin.url) if origin.url.startswith("file:") else None
-    flag = "-e " if origin.dir_info.get("editable") else ""
+    origin = msgspec.json.decode(said) if said else None
+    url = str(member(origin, "url") or "")
+    source = path_of(url) if url.startswith("file:") else None
+    flag = "-e " if member(origin, "dir_info", "editable") else ""
     program = own_installer(os.path.normpath(sys.prefix))
     # Those that install programs replace what is there: without `all` its other parts would go.
     extras = extra if program.endswith("pip install") else f"all,{extra}"
@@ -262,15 +261,7 @@ def own_installer(prefix: str) -> str:
     return "pipx install --force" if "/pipx/venvs/" in prefix else os.path.join(prefix, BIN, "pip install")
 
 
-class _Origin(Struct, frozen=True):
-    """What pip notes of a package that comes from no index."""
-
-    url: str = ""
-    dir_info: Mapping[str, bool] = {}  # Of a folder
-
-
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:
-    """Why the server cannot be started, and the next step."""
     program = spec.command[0] if spec.command else spec.id
     match located:
         case Gated(path, reason):
@@ -286,12 +277,6 @@ def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str 
 
 def _exists(manager: str, platform: str) -> bool:
     return platform in ONLY_ON.get(manager, (platform,))
-
-
-def _turn(platform: str) -> Callable[[str], int]:
-    """The order of managers; those alike stay as the catalogue has them."""
-    first, later = FIRST.get(platform, ()), (*LATER.get(platform, ()), "shell", "url")
-    return lambda manager: -1 if manager in first else later.index(manager) + 1 if manager in later else 0
 
 
 def _command(manager: str, packages: Sequence[str]) -> str:

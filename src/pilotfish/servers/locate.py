@@ -52,8 +52,6 @@ class ProgramFound(Struct, frozen=True):
 
 
 class Gated(Struct, frozen=True):
-    """It is there, and may not run."""
-
     path: AbsPath
     reason: str
 
@@ -114,7 +112,6 @@ def _folders(root: AbsPath, lookup: Lookup) -> Iterator[AbsPath]:
 
 
 def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:
-    """From the root up to the top of the project."""
     tops = sorted(territory, key=len)
     yield from next((found for top in tops if (found := ancestors(root, top))), (root,))
 

@@ -78,11 +78,8 @@ class Project(Struct, frozen=True):
 
 def find_environment(project: Project, tree: ProjectTree) -> PythonEnvironment | None:
     """The first environment that is there and has packages; None without one."""
-    for prefix in _prefixes(project, tree):
-        environment = _read(AbsPath(os.path.normpath(prefix)), tree)
-        if environment is not None:
-            return environment
-    return None
+    prefixes = (AbsPath(os.path.normpath(prefix)) for prefix in _prefixes(project, tree))
+    return next((found for prefix in prefixes if (found := _read(prefix, tree)) is not None), None)
 
 
 def stand_in(environment: PythonEnvironment) -> str:

@@ -36,8 +36,6 @@ class SearchScope(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A server that can serve a file."""
-
     spec: ServerSpec
     root: AbsPath
     language_id: str
@@ -261,8 +259,6 @@ MAX_MARKERS = 4  # Names of files that are told; a few servers know a dozen
 
 
 class Explained(Struct, frozen=True):
-    """One server that could serve a file."""
-
     server: str
     is_used: bool
     why: str

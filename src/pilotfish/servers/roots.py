@@ -173,9 +173,8 @@ class Claim(Struct, frozen=True):
         """Whether the folder at this relative path is a member; the manifest's own folder always is."""
         if not folder:
             return True
-        return any(_covers(glob, folder) for glob in self.members) and not any(
-            _covers(glob, folder) for glob in self.excluded
-        )
+        is_excluded = any(_covers(glob, folder) for glob in self.excluded)
+        return not is_excluded and any(_covers(glob, folder) for glob in self.members)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -190,17 +189,15 @@ def claim(grouping: Grouping, manifest: str) -> Claim | None:
 def _cargo(manifest: str) -> Claim | None:
     """Path dependencies are members without being listed, so everything is that is not excluded."""
     workspace = maybe_fields(member(toml_table(manifest), "workspace"))
-    if workspace is None:
-        return None
-    excluded = _texts(workspace.get("exclude"))
-    return Claim(("**",), (*excluded, *(f"{folder.rstrip('/')}/**" for folder in excluded)))
+    excluded = _texts(fields(workspace).get("exclude"))
+    return (
+        Claim(("**",), (*excluded, *(f"{one.rstrip('/')}/**" for one in excluded))) if workspace is not None else None
+    )
 
 
 def _uv(manifest: str) -> Claim | None:
     workspace = maybe_fields(member(toml_table(manifest), "tool", "uv", "workspace"))
-    if workspace is None:
-        return None
-    return Claim(_texts(workspace.get("members")), _texts(workspace.get("exclude")))
+    return Claim(_texts(workspace.get("members")), _texts(workspace.get("exclude"))) if workspace is not None else None
 
 
 def _npm(manifest: str) -> Claim | None:

@@ -63,8 +63,6 @@ STRICT_GO = (1, 21, 0)
 
 
 class Shortfall(Struct, frozen=True):
-    """One thing that is not here."""
-
     what: str  # A sentence
     step: str | None = None  # The command that gets it, where the project says how
     hides_uses: bool = False  # Whether files of the project do not see each other without it

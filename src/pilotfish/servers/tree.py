@@ -56,8 +56,6 @@ Sight = tuple[int, int, int, int, int] | None  # Device, inode, times of change 
 
 
 class Evidence(Struct, frozen=True):
-    """Paths and how each looked."""
-
     paths: tuple[str, ...]
     sights: tuple[Sight, ...]
 
@@ -135,7 +133,6 @@ def _is_file(path: str) -> bool:
 
 
 def looked_at(paths: Iterable[str]) -> Evidence:
-    """How these look now."""
     known = tuple(paths)
     return Evidence(known, tuple(map(sight, known)))
 

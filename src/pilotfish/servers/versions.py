@@ -35,7 +35,6 @@ def is_between(version: str, first: str, last: str) -> bool:
 
 
 def installed_version(spec: ServerSpec, program: "ProgramFound") -> str:
-    """The version of the program, empty when it cannot be told."""
     identity = program.identity
     known = (identity.device, identity.inode, identity.mtime_ns, identity.size)
     wheels = (re.split(r"[\[=]", package)[0] for package in spec.install.get("pip", ()))

@@ -41,8 +41,6 @@ class Share(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True):
-    """How a server is started."""
-
     spec: ServerSpec
     root: AbsPath
     launch: Launch

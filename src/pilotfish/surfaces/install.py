@@ -122,7 +122,6 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> str:
 
 
 def _needs(bundle: Bundle, tools: ToolsFolder) -> list[str]:
-    """What the installed servers find next to nothing without, and how to get it."""
     path = os.pathsep.join((tools.bin, os.environ.get("PATH", "")))
     specs = [spec for server in bundle.programs if (spec := load().get(server))]
     return [

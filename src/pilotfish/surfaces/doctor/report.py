@@ -57,8 +57,6 @@ class ServerReport(Struct, frozen=True, rename="camel"):
 
 
 class LanguageReport(Struct, frozen=True, rename="camel"):
-    """A language that files here are written in."""
-
     language: str
     files: int
     example: str
@@ -67,8 +65,6 @@ class LanguageReport(Struct, frozen=True, rename="camel"):
 
 
 class SetupFinding(Struct, frozen=True, rename="camel"):
-    """A result about anything but servers."""
-
     subject: str
     grade: Grading
     message: str
@@ -112,18 +108,18 @@ def report_lines(report: DoctorReport) -> Iterator[str]:
     yield from ("", "Setup")
     for finding in report.findings:
         yield from _entry("  ", finding.grade, f"{finding.subject}: {finding.message}", finding.advice)
-    yield from _footnotes(report)
-    yield ""
-    yield from _ending(report)
-
-
-def _footnotes(report: DoctorReport) -> Iterator[str]:
     notes = [(one, server) for one in report.languages for server in one.servers if server.is_footnote]
     if notes:
         yield from ("", "Optional, not installed")
     for language, server in notes:
         how = f": {server.advice[0]}" if server.advice else ""
         yield _clean(f"  {server.id}, for {language.language} ({counted(language.files, 'file')}){how}")
+    yield ""
+    todos = list(dict.fromkeys(_todos(report)))
+    yield f"{counted(len(todos), 'thing')} to do:" if todos else "Everything works."
+    for number, step in enumerate(todos, 1):
+        # On one line however long: it is there to be copied.
+        yield _clean(f"  {number}. {step}")
 
 
 def _server_lines(server: ServerReport) -> Iterator[str]:
@@ -155,17 +151,6 @@ def _entry(indent: str, grade: Grading, message: str, advice: Sequence[str], mor
     steps = [f"{'or' if number else '→'} {step}" for number, step in enumerate(advice)]
     for line in (*more, *steps):
         yield _clean(f"{indent}      {line}")
-
-
-def _ending(report: DoctorReport) -> Iterator[str]:
-    todos = list(dict.fromkeys(_todos(report)))
-    if not todos:
-        yield "Everything works."
-        return
-    yield f"{counted(len(todos), 'thing')} to do:"
-    for number, step in enumerate(todos, 1):
-        # On one line however long: it is there to be copied.
-        yield _clean(f"  {number}. {step}")
 
 
 def _todos(report: DoctorReport) -> Iterator[str]:

@@ -41,8 +41,6 @@ MAX_VERSION = 60  # Code points of the version that a server reports
 
 
 class Census(Struct):
-    """Which languages the files are written in."""
-
     counts: Counter[str] = field(default_factory=Counter[str])  # Files by language
     examples: dict[str, AbsPath] = field(default_factory=dict[str, AbsPath])
     unserved: int = 0
@@ -170,7 +168,6 @@ def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
 
 
 def _lacking(workspace: Workspace, candidate: Candidate) -> tuple[str, str, str | None] | None:
-    """A program without which the server starts and misses errors, what it is for, and how to get it."""
     spec = candidate.spec
     for program, need in missing_helpers(spec, lambda program: workspace.program(program) is not None).items():
         return program, need, workspace.helper_hint(program)
@@ -186,8 +183,6 @@ def _trust(workspace: Workspace) -> str:
 
 
 async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, blank: ServerReport) -> ServerReport:
-    """Start the server, and stop it again."""
-
     async def restore_nothing(_session: Session, _before: Documents | None) -> None:
         """It has no documents."""
 

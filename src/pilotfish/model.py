@@ -56,8 +56,6 @@ class Cell(Struct, frozen=True):
 
 
 class Diagnostic(Struct, frozen=True):
-    """One squiggle."""
-
     range: Range
     severity: Severity
     message: str

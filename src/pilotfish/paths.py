@@ -85,7 +85,6 @@ def distance(path: str, other: str) -> int:
 
 
 def is_dependency(segments: tuple[str, ...]) -> bool:
-    """Whether a path with these segments lies in a folder of dependencies."""
     folders = segments[:-1]
     if not DEPENDENCY_FOLDERS.isdisjoint(folders):
         return True

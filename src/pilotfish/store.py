@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
@@ -92,7 +92,7 @@ class Store:
             try:
                 return work(self._open())
             except sqlite3.DatabaseError as error:
-                if not _is_ruined(error):
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in RUINED:
                     raise
                 self._start_over(error)
                 return work(self._open())
@@ -128,11 +128,6 @@ class Store:
                 os.unlink(beside)
         self.notice = f"{self.path} was no database any more ({error}); it is {aside} now, and a new one was begun"
         logger.warning("%s", self.notice)
-
-
-def _is_ruined(error: sqlite3.DatabaseError) -> bool:
-    code: Any = getattr(error, "sqlite_errorcode", None)
-    return isinstance(code, int) and code & 0xFF in RUINED
 
 
 def _bytes(text: str) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 
 from pilotfish.hosts.registry import host_names, load_host
 from pilotfish.hosts.shared.host_spec import Programs, Where
-from pilotfish.policy.protected import PROTECTED, PROTECTED_PATHS, protected
+from pilotfish.policy.boundary import PROTECTED, PROTECTED_PATHS, protected
 
 DOCUMENTED = {
     "Aider": (".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json", ".aiderignore", ".env"),

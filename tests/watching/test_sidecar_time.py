@@ -8,9 +8,10 @@ from itertools import pairwise
 import anyio
 import pytest
 
+from pilotfish.api.status import SidecarRow
 from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.pool.sidecar import LONGEST_DELAY, STEADY_SECONDS, Sidecar, SidecarState, running_sidecar
+from pilotfish.pool.sidecar import LONGEST_DELAY, STEADY_SECONDS, Sidecar, running_sidecar
 from pilotfish.system.ports import Launch, Process, Spawner
 from support.servers.scripted import ScriptedProcess, ScriptedServer
 from support.virtual_time import anyio_backend
@@ -29,7 +30,7 @@ class Stage:
     started: list[ScriptedServer]
 
     @property
-    def state(self) -> SidecarState:
+    def state(self) -> SidecarRow:
         return self.sidecar.state
 
     async def until_started(self, count: int) -> ScriptedServer:
@@ -70,7 +71,7 @@ async def stage(*, failures: int = 0) -> AsyncGenerator[Stage]:
 async def test_it_runs_as_long_as_the_block_and_is_asked_to_end_before_it_is_made_to() -> None:
     async with stage() as on:
         running = await on.until_started(1)
-        assert (on.state.pid, on.state.starts, on.state.why) == (100, 1, None)
+        assert (on.state.pid, on.state.starts, on.state.reason) == (100, 1, None)
         running.stderr = ("generating",)
         assert on.state.stderr == ("generating",)
     assert running.signals == ["terminate"]
@@ -93,12 +94,11 @@ async def test_one_that_ends_is_started_again_later_each_time() -> None:
             running.stderr = (f"failure {count}",)
             running.leave(3)
             await anyio.sleep(0.001)
-            assert (on.state.pid, on.state.why, on.state.stderr) == (
+            assert (on.state.pid, on.state.reason, on.state.stderr) == (
                 None,
                 "it exited with code 3",
                 (f"failure {count}",),
             )
-            assert on.state.retry_at is not None
         gaps = [round(later - sooner) for sooner, later in pairwise(times)]
         assert gaps == [1, 2, 4, 8, 16, 32, LONGEST_DELAY, LONGEST_DELAY]
 
@@ -112,7 +112,7 @@ async def test_one_that_was_well_for_a_while_starts_a_new_row() -> None:
         before = anyio.current_time()
         on.started[3].leave(-15)
         await anyio.sleep(0.001)
-        assert on.state.why == "it was killed by signal 15"
+        assert on.state.reason == "it was killed by signal 15"
         await on.until_started(5)
         assert anyio.current_time() - before == pytest.approx(1.0, abs=0.1)
 
@@ -120,7 +120,7 @@ async def test_one_that_was_well_for_a_while_starts_a_new_row() -> None:
 async def test_one_that_cannot_be_started_is_tried_again() -> None:
     async with stage(failures=2) as on:
         await anyio.sleep(0.5)
-        assert (on.state.pid, on.state.starts, on.state.why) == (None, 1, "no memory")
+        assert (on.state.pid, on.state.starts, on.state.reason) == (None, 1, "no memory")
         await on.until_started(1)
         assert (on.state.pid, on.state.starts) == (100, 3)
 
@@ -142,7 +142,7 @@ async def test_one_that_may_not_run_says_why_and_is_never_started() -> None:
     refusal = Unavailable(Code.UNTRUSTED, "not here")
     async with running_sidecar(lambda: refusal, spawning(started), lambda: 0.0) as sidecar:
         assert sidecar is not None
-        assert sidecar.state == SidecarState(why="not here")
+        assert sidecar.state == SidecarRow(reason="not here")
         await anyio.sleep(LONGEST_DELAY * 2)
     assert not started
 

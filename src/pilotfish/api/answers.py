@@ -379,8 +379,6 @@ class Answer(Api, Generic[D], frozen=True, kw_only=True):
     meta: Meta
 
     def __post_init__(self) -> None:
-        if _is_plain(self):
-            return
         broken = [rule for rule, holds in _rules(self).items() if not holds]
         if broken:
             raise ValueError(f"an answer that lies: {'; '.join(broken)}")
@@ -489,17 +487,17 @@ def error_text(error: Error) -> str:
 
 def is_empty(data: object) -> bool:
     """Whether there is nothing in `data`, of whatever shape."""
-    if isinstance(data, tuple):
-        return not data
-    if isinstance(data, Changes):
-        return not data.files
-    if isinstance(data, Impact):
-        return not (data.changed or data.files)
-    if isinstance(data, dict | Mapping):
-        return not any(cast("Mapping[str, object]", data).values())
-    if isinstance(data, Hover):
-        return not data.contents
-    return not data
+    match data:
+        case Changes():
+            return not data.files
+        case Impact():
+            return not (data.changed or data.files)
+        case Hover():
+            return not data.contents
+        case Mapping():
+            return not any(cast("Mapping[str, object]", data).values())
+        case _:
+            return not data
 
 
 def _state(effort: Effort, *, empty: bool) -> State:
@@ -520,14 +518,6 @@ def _timed_out(effort: Effort) -> bool:
 def _reason(effort: Effort) -> str:
     reasons = [*((effort.stale,) if effort.stale else ()), *effort.caveats] or map(error_text, effort.errors)
     return "; ".join(dict.fromkeys(reasons)) or "the time limit has passed"
-
-
-def _is_plain(answer: Answer[D]) -> bool:
-    """Whether it is as nearly all are: fresh, with something in it and no trouble. Every rule then holds."""
-    meta = answer.meta
-    fresh = answer.ok and meta.state is State.FRESH and meta.server_hits > 0
-    trouble = meta.partial or meta.timed_out or meta.empty or answer.errors
-    return fresh and not trouble and not is_empty(answer.data)
 
 
 def _rules(answer: Answer[D]) -> dict[str, bool]:

@@ -54,7 +54,7 @@ async def trace(upgraded: Upgraded, clock: Clock) -> None:
     wanted = read_params(upgraded.params, TraceParams)
     workspace = upgraded.service.workspaces.of(upgraded.session(None))
     lines = TraceLines(workspace, clock, bodies=wanted.bodies)
-    with upgraded.service.pool.tap(wanted.server).listening(lines.take):
+    with upgraded.service.pool.taps[wanted.server].listening(lines.take):
 
         async def send() -> None:
             with suppress(BrokenPipe, Stalled):

@@ -93,21 +93,17 @@ class BlockingToolRegistry:
         self._run = run
 
     def schemas(self) -> list[Schema]:
-        """The functions in the form of OpenAI; none where the configuration turns them off."""
         return self._registry.schemas()
 
     def permissions(self) -> dict[str, Permission]:
-        """What a host should do by default when a model calls each."""
         return self._registry.permissions()
 
     def execute(self, name: str, arguments: str) -> str:
-        """The text to give the model. What `run` raises is the host's own and passes through."""
         if name in OPTA or self._run is None:
             return self._portal.call(self._registry.execute, name, arguments)
         return appended(self._run(name, arguments), self.edited(name, arguments))
 
     def edited(self, name: str, arguments: str) -> str:
-        """For a host that runs its tools itself: the feedback after one that changes files, empty after any other."""
         return self._portal.call(self._registry.edited, name, arguments)
 
 
@@ -133,7 +129,11 @@ def _paths(arguments: str) -> tuple[str, ...]:
 def opta_text(answer: Answer[Any]) -> str:
     """The text of an answer: one `path:line:col` per line, the column counted from 0; all else as `text_of` has it."""
     items = cast("tuple[object, ...]", answer.data) if isinstance(answer.data, tuple) else ()
-    lines = [_place_line(item) for item in items if isinstance(item, Location)]
+    lines: list[str] = []
+    for item in items:
+        if isinstance(item, Location):
+            name = f" {item.kind} {sanitised(item.name, MAX_NAME)}" if isinstance(item, Symbol) else ""
+            lines.append(f"{sanitised(item.path, MAX_PATH)}:{item.line}:{item.character - 1}{name}")
     if not lines or len(lines) < len(items):
         return text_of(answer)
     head = [] if answer.meta.state is State.FRESH else [state_line(answer.meta)]
@@ -141,8 +141,3 @@ def opta_text(answer: Answer[Any]) -> str:
     total, shown = answer.meta.total or 0, len(lines)
     cut = [f"note: showing {shown} of {total} results"] if shown < total else []
     return "\n".join([*head, *dict.fromkeys(lines), *cut, *warnings])
-
-
-def _place_line(item: Location) -> str:
-    place = f"{sanitised(item.path, MAX_PATH)}:{item.line}:{item.character - 1}"
-    return f"{place} {item.kind} {sanitised(item.name, MAX_NAME)}" if isinstance(item, Symbol) else place

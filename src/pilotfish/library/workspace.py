@@ -392,8 +392,7 @@ class Workspace:
 
     async def rename_file(self, file: FilePath, new_path: FilePath, *, apply: bool = False) -> Answer[Changes]:
         """Move a file and let imports follow: a diff, unless `apply` says to do it."""
-        more = {"newPath": os.fspath(new_path), "apply": apply}
-        return await self.ask(Operation.RENAME_FILE, place(file) | more)
+        return await self.ask(Operation.RENAME_FILE, place(file) | {"newPath": os.fspath(new_path), "apply": apply})
 
     async def edit_symbol(
         self,

@@ -6,11 +6,14 @@ is looked at any closer, so that an answer never tells what lies outside.
 """
 
 import os
+import re
 import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from fnmatch import translate
+from functools import cache
 
 from msgspec import Struct
 
@@ -18,7 +21,6 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import below, is_dependency, is_inside, is_library, top_folder
 from pilotfish.policy.openat import open_beneath
-from pilotfish.policy.protected import protected
 from pilotfish.system.ownership import top_of
 from pilotfish.system.real_path import real_path
 
@@ -100,8 +102,12 @@ def boundary_of(
 def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
     """The file that `request` means, or `Refused` with the reason as its code."""
     named = _named(request, boundary.cwd)
-    admitted = _placed(_real(named, boundary), boundary)
-    if admitted is None:
+    try:
+        real = _resolved(named)
+    except OSError as error:  # A link swapped while it is followed.
+        raise Refused(Code.FILE_UNREADABLE, f"{named}: {error.strerror}") from None
+    admitted = _placed(spelled(real, _names) if boundary.ignores_case else real, boundary)
+    if admitted.root not in _roots(boundary) and not boundary.allow_external:
         raise Refused(
             Code.OUTSIDE_WORKSPACE,
             f"{request} is outside the workspace {boundary.workspace}",
@@ -115,7 +121,12 @@ def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
         case Want.FOLDER:
             _refuse_unless_folder(admitted)
         case Want.TARGET:
-            _refuse_unless_writable(admitted, boundary)
+            _refuse_protected(admitted, boundary)
+            try:
+                require_file(admitted)
+            except Refused as refusal:
+                if refusal.code is not Code.FILE_MISSING:
+                    raise
         case Want.TREE:
             _refuse_protected(admitted, boundary)
             _refuse_unless_folder(admitted)
@@ -134,11 +145,7 @@ def open_admitted(admitted: Admitted) -> int:
 
 def classify(path: AbsPath, boundary: Boundary) -> Place:
     """Where a path from a server lies. Nothing is read there."""
-    real = _resolved(path)
-    for root in _roots(boundary):
-        if (segments := below(real, root)) is not None:
-            return Place.DEPENDENCY if is_dependency(segments) else Place.IN_ROOT
-    return Place.DEPENDENCY if is_library(real) else Place.OUTSIDE
+    return _placed(_resolved(path), boundary).place
 
 
 def spelled(path: str, listed: Callable[[str], Sequence[str]]) -> str:
@@ -163,14 +170,6 @@ def _named(request: str, cwd: AbsPath) -> str:
     return os.path.normpath(os.path.join(cwd, text))
 
 
-def _real(named: str, boundary: Boundary) -> str:
-    try:
-        real = _resolved(named)
-    except OSError as error:  # A link swapped while it is followed.
-        raise Refused(Code.FILE_UNREADABLE, f"{named}: {error.strerror}") from None
-    return spelled(real, _names) if boundary.ignores_case else real
-
-
 def _resolved(path: str) -> str:
     """`path` without symbolic links. What is there, Linux names at once: `realpath` asks it once per folder."""
     if not LOOK_FLAGS:
@@ -189,13 +188,11 @@ def _resolved(path: str) -> str:
     return real if is_plain else real_path(path)
 
 
-def _placed(real: str, boundary: Boundary) -> Admitted | None:
+def _placed(real: str, boundary: Boundary) -> Admitted:
     for root in _roots(boundary):
         if (segments := below(real, root)) is not None:
             place = Place.DEPENDENCY if is_dependency(segments) else Place.IN_ROOT
             return Admitted(AbsPath(real), root, segments, place)
-    if not boundary.allow_external:
-        return None
     place = Place.DEPENDENCY if is_library(real) else Place.OUTSIDE
     top = top_folder(real)
     return Admitted(AbsPath(real), AbsPath(top), below(real, top) or (), place)
@@ -212,15 +209,6 @@ def _refuse_unless_folder(admitted: Admitted) -> None:
         raise Refused(Code.FILE_MISSING, f"{admitted.path} does not exist") from None
     if not is_folder:
         raise Refused(Code.NOT_A_FILE, f"{admitted.path} is not a folder")
-
-
-def _refuse_unless_writable(admitted: Admitted, boundary: Boundary) -> None:
-    _refuse_protected(admitted, boundary)
-    try:
-        os.close(open_admitted(admitted))
-    except Refused as refusal:
-        if refusal.code is not Code.FILE_MISSING:
-            raise
 
 
 def _refuse_protected(admitted: Admitted, boundary: Boundary) -> None:
@@ -250,3 +238,84 @@ def _names(folder: str) -> Sequence[str]:
 
 def _alike(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
+
+
+# --- What no edit of ours may touch, even inside the workspace (T11, T28, T53) ----------------------------------------
+
+# Files that decide what other programs run, or what an agent believes: a language server that is confused by a
+# repository, or malicious, must not be able to create or change them through us. One list, by pattern: `*` stands for
+# any characters, at any depth. Names are compared as the most forgiving file systems do: without case, in one Unicode
+# form, without characters that cannot be seen, without dots at the end.
+# Files that language servers are for (`package.json`, `tsconfig.json`, a `justfile`) are not on it: a rename must reach
+# them, and the person sees the diff.
+
+AGENTS = (
+    "agent", "agents", "amp", "claude", "codex", "crush", "firebender", "gemini", "goose", "iflow", "jules", "kilo",
+    "llxprt", "opencode", "qwen", "replit", "warp",
+)  # fmt: skip
+"""Agents that read `NAME.md`, `NAME.local.md` or `NAME.json`."""
+
+PROTECTED = (
+    # What agents are told, and how they are set up; the folders of each hold rules, skills, hooks and servers.
+    ".agent", ".agents", ".ai", ".aiassistant", ".aider*", ".amazonq", ".amp", ".antigravity*", ".augment*", ".claude*",
+    ".cline*", ".codebuddy", ".codeium*", ".codex*", ".commandcode", ".continue*", ".copilot*", ".crush*", ".cursor*",
+    ".dispatch", ".factory", ".firebender*", ".forge", ".gemini*", ".goose*", ".idx", ".iflow", ".junie*", ".kilo*",
+    ".kiro*", ".letta", ".llxprt*", ".mcp*", ".mux", ".openhands*", ".opencode*", ".pi", ".pilotfish", ".plandex*",
+    ".pochi", ".qoder", ".qwen*", ".roo*", ".rovodev*", ".ruler", ".rules", ".serena", ".tabnine", ".trae*", ".void*",
+    ".warp*", ".windsurf*", ".zed", ".zencoder*", ".aiexclude", ".aiignore",
+    *(f"{agent}{ending}" for agent in AGENTS for ending in (".md", ".*.md", ".json", ".jsonc")),
+    "*copilot-instructions.md", "*.agent.md", "*.chatmode.md", "*.instructions.md", "*.prompt.md", "airules.md",
+    "lsp.json", ".lsp.json", "mcp.json", "mcp.jsonc", "mcp_config.json", "mcp-servers.json", "skill.md",
+    # What version control, forges and their machines run.
+    ".bzr", ".circleci", ".buildkite", ".drone*", ".forgejo", ".gitea", ".git", ".gitattributes", ".gitconfig",
+    ".githooks", ".gitlab*", ".gitmodules", ".hg", ".hgrc", ".husky*", ".jj", ".lefthook*", ".svn", ".teamcity",
+    ".travis.yml", ".woodpecker*", "*appveyor.yml", "azure-pipelines*.y*ml", "bitbucket-pipelines.yml",
+    "buildspec*.y*ml", "cloudbuild.y*ml", ".cirrus*", "dependabot.y*ml", "jenkinsfile*", "lefthook*.y*ml",
+    "lefthook*.toml", "lefthook*.json", ".lintstagedrc*", "lint-staged.config.*", ".overcommit.yml", ".pre-commit*",
+    # What editors and debuggers run on opening a folder.
+    ".devcontainer*", ".dir-locals*.el", ".exrc", ".fleet", ".gdbinit", ".idea", ".lldbinit", ".lvimrc", ".nvim.lua",
+    ".nvimrc", ".vimrc", ".vs", ".vscode*", ".ycm_extra_conf.py", "*.code-workspace", "*.sublime-project",
+    "*.sublime-workspace",
+    # What shells and version managers run on entering a folder, or at a login.
+    ".*-version", ".asdfrc", ".bash*", ".cshrc", ".direnv*", ".env", ".env.*", ".envrc*", ".inputrc", ".kshrc",
+    ".login", ".mise*", ".nvmrc", ".profile", ".sdkmanrc", ".tcshrc", ".tool-versions", ".zlog*", ".zprofile", ".zsh*",
+    "mise*.toml", "rust-toolchain*",
+    # What package managers and build tools run, and where they fetch from; secrets.
+    ".bazelrc", ".bundle", ".cargo", ".condarc", ".curlrc", ".gemrc", ".mvn", ".netrc", ".npmrc", ".pdm*", ".pnp.*",
+    ".pnpmfile.*", ".pypirc", ".ssh", ".wgetrc", ".yarn", ".yarnrc*", "*-wrapper.properties", "*.pth", "_netrc",
+    "bunfig.toml", "nuget.config", "pdm.toml", "pip.conf", "pip.ini", "poetry.toml", "sitecustomize.py",
+    "usercustomize.py", "uv.toml",
+)  # fmt: skip
+"""Names of folders and files, at any depth: a nested repository has hooks too."""
+
+PROTECTED_PATHS = (
+    (".config", "pilotfish"),
+    (".config", "opencode"),
+    (".config", "mise"),
+    (".config", "git"),
+    (".config", "goose"),
+    (".config", "crush"),
+    *((".github", name) for name in ("actions", "agents", "chatmodes", "hooks", "instructions", "prompts", "skills")),
+    (".github", "workflows"),
+)
+"""Folders by two names, at any depth."""
+
+
+def protected(segments: Sequence[str]) -> str | None:
+    """The part of a path below a root that makes it untouchable; None when nothing does."""
+    folded = [_folded(segment) for segment in segments]
+    for place, segment in enumerate(folded):
+        if _protected_names().match(segment) or (segment, *folded[place + 1 : place + 2]) in PROTECTED_PATHS:
+            return segments[place]
+    return None
+
+
+@cache
+def _protected_names() -> re.Pattern[str]:
+    """Made for the first edit: it takes as long as fifty modules, and no daemon needs it to start."""
+    return re.compile("|".join(translate(pattern) for pattern in PROTECTED))
+
+
+def _folded(segment: str) -> str:
+    visible = "".join(character for character in segment if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFC", visible).casefold().rstrip(". ")

@@ -130,7 +130,6 @@ def give_name(folder: int, name: str, new: str) -> None:
 
 
 def drop_name(folder: int, name: str) -> None:
-    """Take a name away, if it is there."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
 

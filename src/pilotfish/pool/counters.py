@@ -67,7 +67,6 @@ class Counters(Struct):
         self.operations.setdefault(operation, Timings()).add(seconds)
 
     def add_check(self, server: str, *, seconds: float, found: int, timed_out: bool) -> None:
-        """One check of one file by one server."""
         self.checks[server] += 1
         self.time_outs[server] += timed_out
         self.diagnostics[server] += found

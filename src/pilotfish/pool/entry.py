@@ -70,7 +70,6 @@ class Entry(Struct):
 
     @property
     def slot(self) -> Slot:
-        """What the planner sees."""
         leases = len(self.leases)
         match self.state:
             case Running():

@@ -134,8 +134,6 @@ class Limits(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True):
-    """What the planner needs to know about the client that asks."""
-
     restart: RestartPolicy = "backoff"
     fingerprint: str = ""
 

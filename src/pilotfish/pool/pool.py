@@ -11,7 +11,7 @@ anything else.
 import logging
 import math
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -109,7 +109,8 @@ class Pool:
         """Called with a root that no client session uses any more and of which no server is remembered."""
         self._jitter = jitter
         self._entries: dict[Key, Entry] = {}
-        self._taps: dict[str, Tap] = {}
+        self.taps: defaultdict[str, Tap] = defaultdict(Tap)
+        """Where to listen to the traffic of a server, in all its roots."""
         self._served: Counter[str] = Counter()
         """Client sessions that wait for something, each as often as it does."""
         self._tasks: TaskGroup | None = None
@@ -135,10 +136,6 @@ class Pool:
                 with anyio.move_on_after(STOP_ALL_SECONDS, shield=True):
                     await self.stop_all()
                 tasks.cancel_scope.cancel()
-
-    def tap(self, server: str) -> Tap:
-        """Where to listen to the traffic of a server, in all its roots."""
-        return self._taps.setdefault(server, Tap())
 
     def entries(self) -> Mapping[Key, Entry]:
         """For status: read, never change."""
@@ -355,7 +352,7 @@ class Pool:
         with entry.life:
             options = recipe.options()
             relayed = partial(self._relayed, options.relay, options.root, options.request_seconds)
-            options = replace(options, tap=self.tap(recipe.key.server), relayed=relayed)
+            options = replace(options, tap=self.taps[recipe.key.server], relayed=relayed)
             entry.inputs = options.inputs
             async with (
                 self._sharing.session(options, self._required_tasks(), is_served) as shared,

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
-from msgspec import Struct
 from msgspec.structs import replace
 
+from pilotfish.api.status import SidecarRow
 from pilotfish.errors import Failure
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Launch, Process, Spawner
@@ -34,17 +34,6 @@ SidecarRequest = Callable[[], Launch | Failure | None]
 """What is to run: a launch, the reason why it may not or cannot run, or nothing."""
 
 
-class SidecarState(Struct, frozen=True):
-    """For status. It runs when it has a `pid`; otherwise `why` says why not."""
-
-    pid: int | None = None
-    starts: int = 0
-    why: str | None = None
-    retry_at: float | None = None
-    """When it is started again, on the monotonic clock."""
-    stderr: tuple[str, ...] = ()
-
-
 @asynccontextmanager
 async def running_sidecar(
     wanted: SidecarRequest, spawn: Spawner, jitter: Callable[[], float]
@@ -53,7 +42,7 @@ async def running_sidecar(
     launch = wanted()
     why = launch.message if isinstance(launch, Failure) else None
     async with owned_tasks() as tasks:
-        sidecar = None if launch is None else Sidecar(spawn, jitter, SidecarState(why=why))
+        sidecar = None if launch is None else Sidecar(spawn, jitter, SidecarRow(reason=why))
         if sidecar is not None and isinstance(launch, Launch):
             tasks.start_soon(sidecar.keep_running, launch)
         try:
@@ -63,19 +52,18 @@ async def running_sidecar(
 
 
 class Sidecar:
-    def __init__(self, spawn: Spawner, jitter: Callable[[], float], state: SidecarState) -> None:
+    def __init__(self, spawn: Spawner, jitter: Callable[[], float], state: SidecarRow) -> None:
         self._spawn = spawn
         self._jitter = jitter
         self._state = state
         self._process: Process | None = None
 
     @property
-    def state(self) -> SidecarState:
+    def state(self) -> SidecarRow:
         process = self._process
         return self._state if process is None else replace(self._state, stderr=process.stderr_tail())
 
     async def keep_running(self, launch: Launch) -> None:
-        """Start it again and again, until cancelled."""
         failures = 0
         while True:
             started = current_time()
@@ -83,7 +71,7 @@ class Sidecar:
             now = current_time()
             failures = 1 if now - started >= STEADY_SECONDS else failures + 1
             delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1)) * (1 + JITTER * self._jitter())
-            self._state = replace(self._state, pid=None, why=why, retry_at=now + delay)
+            self._state = replace(self._state, pid=None, reason=why)
             logger.warning("ended sidecar=%s why=%s again_in=%.0f", launch.name, why, delay)
             await anyio.sleep(delay)  # noqa: TID251 -- the back-off
 
@@ -91,7 +79,7 @@ class Sidecar:
         """From start to end; returns why it ended."""
         try:
             async with self._spawn(launch) as process:
-                self._state = SidecarState(process.pid, self._state.starts + 1)
+                self._state = SidecarRow(process.pid, self._state.starts + 1)
                 self._process = process
                 try:
                     while await process.receive():

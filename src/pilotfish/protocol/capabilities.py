@@ -29,8 +29,6 @@ from pilotfish.protocol.wire import Registration, RegistrationParams, Unregistra
 
 
 class Row(Struct, frozen=True):
-    """How a server offers one method."""
-
     provider: str
     """Where its answer to `initialize` says so, as a dotted path; empty for what is only ever registered."""
     registered_as: str = ""
@@ -99,8 +97,6 @@ class _Offer(Struct, frozen=True):
 
 
 class Capabilities:
-    """What one server offers."""
-
     def __init__(self, offered: dict[str, Any] | None = None) -> None:
         self.answer: dict[str, Any] = {}
         """The answer to `initialize`, as it was taken in."""
@@ -114,7 +110,6 @@ class Capabilities:
         self.offer(offered or {})
 
     def offer(self, offered: dict[str, Any]) -> None:
-        """Take in the `capabilities` of the answer to `initialize`."""
         self.answer = offered
         self._static = tuple(_static_offers(offered))
         self._move()
@@ -126,7 +121,6 @@ class Capabilities:
                 self._keep(_dynamic_offer(decode(raw, Registration)))
 
     def unregister(self, params: Raw) -> None:
-        """Take in `client/unregisterCapability`, in either spelling."""
         lists = decode(params, dict[str, Raw])
         # The first is the spelling of the specification, a slip that cannot be corrected any more.
         for name in ("unregisterations", "unregistrations"):
@@ -171,7 +165,6 @@ class Capabilities:
         return tuple(dict.fromkeys(name if isinstance(name, str) else None for name in found))
 
     def watchers(self) -> tuple[WatchRegistration, ...]:
-        """The files whose changes on disk the server wants to know of."""
         if self._watchers is None:
             found = self.options("workspace/didChangeWatchedFiles")
             watchers = (watcher for options in found for watcher in watch_registrations(options))

@@ -84,7 +84,6 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes | Raw, shape: type[T]) -> T:
-    """Read `data` as `shape`, or raise `Malformed`."""
     try:
         return _read(data, _decoder(shape))
     except msgspec.ValidationError:

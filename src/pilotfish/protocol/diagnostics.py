@@ -35,8 +35,6 @@ distinct URIs cannot grow without bound. Serious projects stay below: 20,000 fil
 
 
 class Report(Struct, frozen=True):
-    """One channel's latest word about one file."""
-
     items: tuple[WireDiagnostic, ...]
     version: int | None
     """The document version it was computed from, where the server or the order of messages tells; else None."""
@@ -63,8 +61,6 @@ Channel = Push | Pull
 
 
 class Reports:
-    """The only holder of one server's reports."""
-
     def __init__(self) -> None:
         self._files: dict[AbsPath, dict[Channel, Report]] = {}
         self.arrivals = 0

@@ -35,8 +35,6 @@ from pilotfish.protocol.wire import (
 
 
 class SyncKind(IntEnum):
-    """How a server wants to hear of changes."""
-
     NONE = 0
     FULL = 1
     INCREMENTAL = 2
@@ -85,8 +83,6 @@ def save_options(value: object) -> bool | None:
 
 
 class Notification(Struct, frozen=True):
-    """A message to the server that has no answer."""
-
     method: str
     params: Wire
 
@@ -99,8 +95,6 @@ class _Document(Struct, frozen=True):
 
 
 class Documents:
-    """The documents that we hold open at one server."""
-
     def __init__(self, options: SyncOptions, encoding: Encoding) -> None:
         self._options = options
         self._encoding = encoding
@@ -165,8 +159,9 @@ class Documents:
             self._open[path] = changed
             return ()
         changed = self._open[path] = replace(changed, version=self._next_version())
-        is_whole = kind is SyncKind.FULL
-        change = ContentChange(text) if is_whole else changed_part(document.text, changed.text.string, self._encoding)
+        change = ContentChange(changed.text.string)
+        if kind is SyncKind.INCREMENTAL:
+            change = changed_part(document.text, changed.text.string, self._encoding)
         identifier = TextDocumentIdentifier(uri_of(path), changed.version)
         return (Notification("textDocument/didChange", DidChangeParams(identifier, [change])),)
 

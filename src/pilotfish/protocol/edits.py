@@ -59,8 +59,6 @@ class TextChange(Struct, frozen=True):
 
 
 class OnExisting(StrEnum):
-    """What to do when the target of an operation is there already."""
-
     FAIL = "fail"
     OVERWRITE = "overwrite"
     IGNORE = "ignore"
@@ -90,8 +88,6 @@ EditOperation = TextChange | Create | Rename | Delete
 
 
 class EditPlan(Struct, frozen=True):
-    """What to do, in this order."""
-
     operations: tuple[EditOperation, ...]
 
 

@@ -1,7 +1,7 @@
 """The life of one language server connection, as a table.
 
 States × steps: a pair that is not listed is a `Bug`, and no other code keeps a flag about it.
-`SENDABLE` says what may leave in each state besides answers to the server's own requests.
+Before and after `running` nothing may leave but what moves on, and answers to the server's own requests.
 """
 
 from enum import StrEnum
@@ -19,8 +19,6 @@ class Phase(StrEnum):
 
 
 class Step(StrEnum):
-    """What moves a connection on."""
-
     INITIALIZE = "initialize sent"
     INITIALIZED = "initialized sent"
     SHUTDOWN = "shutdown sent"
@@ -47,23 +45,8 @@ STEPS = {
 }
 """The messages that move a connection on when they leave."""
 
-ANYTHING = frozenset({"*"})
-"""Every method."""
-
-SENDABLE: dict[Phase, frozenset[str]] = {
-    Phase.SPAWNED: frozenset({"initialize", "exit"}),
-    Phase.INITIALIZING: frozenset({"initialized", "exit", "$/cancelRequest"}),
-    Phase.RUNNING: ANYTHING,
-    # Strict servers exit with an error on anything else after `shutdown`.
-    Phase.STOPPING: frozenset({"exit"}),
-    Phase.EXITING: frozenset(),
-    Phase.ENDED: frozenset(),
-}
-
 
 class Lifecycle:
-    """Where one connection stands."""
-
     def __init__(self) -> None:
         self.phase = Phase.SPAWNED
 
@@ -75,8 +58,9 @@ class Lifecycle:
         self.phase = following
 
     def may_send(self, method: str) -> bool:
-        allowed = SENDABLE[self.phase]
-        return allowed is ANYTHING or method in allowed
+        """Strict servers exit with an error on anything but `exit` after `shutdown`."""
+        is_cancel = self.phase is Phase.INITIALIZING and method == "$/cancelRequest"
+        return self.phase is Phase.RUNNING or is_cancel or STEPS.get(method) in TRANSITIONS[self.phase]
 
     def send(self, method: str) -> bool:
         """Whether `method` may leave now; if so, the connection moves on as it leaves."""

@@ -126,7 +126,6 @@ class Text:
 
 
 def position_from_wire(wire: WirePosition, text: Text, encoding: Encoding) -> Position:
-    """Where a server's position is in `text`."""
     line, units, widths = wire.line, wire.character, text.widths
     if text.is_ascii and 0 <= line < len(widths) and 0 <= units <= widths[line]:
         # Nearly all: a list of a thousand places asks two thousand times.
@@ -145,12 +144,10 @@ def position_from_wire(wire: WirePosition, text: Text, encoding: Encoding) -> Po
 
 
 def position_to_wire(position: Position, text: Text, encoding: Encoding) -> WirePosition:
-    """How a server says `position`."""
     return _wire_at(text.offset(position), text, encoding)
 
 
 def range_from_wire(wire: WireRange, text: Text, encoding: Encoding) -> Range:
-    """Where a server's range is in `text`."""
     start = position_from_wire(wire.start, text, encoding)
     end = position_from_wire(wire.end, text, encoding)
     in_order = start.line < end.line or (start.line == end.line and start.character <= end.character)
@@ -158,7 +155,6 @@ def range_from_wire(wire: WireRange, text: Text, encoding: Encoding) -> Range:
 
 
 def range_to_wire(range_: Range, text: Text, encoding: Encoding) -> WireRange:
-    """How a server says `range_`."""
     start, end = sorted((text.offset(range_.start), text.offset(range_.end)))
     return WireRange(_wire_at(start, text, encoding), _wire_at(end, text, encoding))
 

@@ -30,8 +30,6 @@ with rust-analyzer, 80 to 100 ms lie between."""
 
 
 class Readiness:
-    """What one server has said about its own work."""
-
     def __init__(self, loaded_by: str | None = None) -> None:
         """`loaded_by`: the notification by which it says that it has loaded its project."""
         self._loaded_by = loaded_by
@@ -45,11 +43,8 @@ class Readiness:
         """What it said together with that."""
         self.refusals = 0
         """How often `experimental/serverStatus` has said that it does not work: not quiescent, or in bad health."""
-        self._saved = False
         self._begun: set[str] = set()
         """Tokens of work that began after the last save."""
-        self._done: set[str] = set()
-        """Those of them whose work has ended since."""
         self._saved_at = -inf
         """When the last save was sent."""
         self._awaits = True
@@ -78,17 +73,14 @@ class Readiness:
         return bool(self._running) or self.quiescent is False
 
     def running(self) -> tuple[str, ...]:
-        """The titles of what it works on."""
         return tuple(self._running.values())
 
     def saved(self, now: float) -> None:
         """A save was sent, by whomever: work that had begun by now does not tell of it."""
-        self._saved = True
         self._saves += 1
         self._awaited_before = self._awaits and (self._awaited_before or now - self._saved_at > TOGETHER_SECONDS)
         self._saved_at, self._awaits = now, True
         self._begun.clear()
-        self._done.clear()
 
     def disturbed(self) -> None:
         """Some change was sent: what is under way may end for that, to be begun anew."""
@@ -100,14 +92,14 @@ class Readiness:
 
     def is_behind(self, prefix: str) -> bool:
         """Whether a save was sent and the work that it starts, whose token starts so, has not begun or not ended."""
-        running = any(str(token).startswith(prefix) for token in self._running)
-        return running or (self._saved and not self.has_ended(prefix))
+        return self._is_running(prefix) or (self._saves > 0 and not self.has_begun(prefix))
 
     def has_ended(self, prefix: str) -> bool:
         """Whether work whose token starts so has begun since the last save, and all of it has ended."""
-        begun = {token for token in self._begun if token.startswith(prefix)}
-        running = any(str(token).startswith(prefix) for token in self._running)
-        return bool(begun) and begun <= self._done and not running
+        return self.has_begun(prefix) and not self._is_running(prefix)
+
+    def _is_running(self, prefix: str) -> bool:
+        return any(str(token).startswith(prefix) for token in self._running)
 
     def last_end(self, *, restarts: bool) -> float:
         """Until then, work that has ended may begin once more. `restarts`: it does so for reasons of its own."""
@@ -133,7 +125,6 @@ class Readiness:
                 if note.token in self._begun_at:
                     self._spans.append((self._begun_at.pop(note.token), now, note.token not in self._disturbed))
                 self._disturbed.discard(note.token)
-                self._done.add(str(note.token))
                 if str(note.token) in self._repeated:
                     self.sure_at = now + RESTART_SECONDS
         elif work.kind in {"begin", "report"}:
@@ -145,6 +136,8 @@ class Readiness:
                 dropped = next(iter(self._running))
                 del self._running[dropped]
                 self._begun_at.pop(dropped, None)
+                # It may go on: that its work has ended is not known before a save.
+                self._begun.discard(str(dropped))
 
     def _begin(self, token: str, now: float) -> None:
         crossed = self._awaited_before and now - self._saved_at < CROSSING_SECONDS
@@ -158,7 +151,6 @@ class Readiness:
         self._saves_before[token] = self._saves
         if not crossed and len(self._begun) < MAX_TOKENS:
             self._begun.add(token)
-            self._done.discard(token)
 
     def heard(self, method: str, params: Raw) -> bool:
         """Whether this notification, which is no standard one, says that the project is loaded."""
@@ -173,7 +165,6 @@ class Readiness:
         return is_loaded
 
     def status(self, params: Raw) -> None:
-        """Take in `experimental/serverStatus`."""
         try:
             status = decode(params, dict[str, Any])
         except Malformed:

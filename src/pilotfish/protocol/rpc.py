@@ -43,8 +43,6 @@ CANCEL = "$/cancelRequest"
 
 
 class ErrorCode(IntEnum):
-    """The error codes of JSON-RPC and of the language server protocol."""
-
     PARSE_ERROR = -32700
     INVALID_REQUEST = -32600
     METHOD_NOT_FOUND = -32601
@@ -59,8 +57,6 @@ class ErrorCode(IntEnum):
 
 
 class DropReason(StrEnum):
-    """Why a message was dropped."""
-
     INVALID_JSON = "invalid_json"
     BATCH = "batch"
     NOT_A_MESSAGE = "not_a_message"
@@ -155,8 +151,6 @@ def decode_message(body: bytes) -> Message:
 
 
 class Peer:
-    """One end of a connection."""
-
     def __init__(self) -> None:
         self._next_id = 0
         self._closed = False
@@ -216,7 +210,6 @@ class Peer:
         return self.accept(decode_message(body))
 
     def accept(self, message: Message) -> Event:
-        """Say what a message means, and keep account of it."""
         if isinstance(message, Unreadable):
             return self._unreadable(message)
         params = NULL if message.params is UNSET else message.params

@@ -15,7 +15,6 @@ from pilotfish.api.status import (
     Instance,
     ProcessRow,
     ServerRow,
-    SidecarRow,
     Snapshot,
     Totals,
     WatchState,
@@ -157,7 +156,6 @@ def _row(
     worst = max(broken, key=lambda slot: slot.attempts, default=None)
     missing = [entry.slot.failure.message for _, entry in slots if isinstance(entry.slot, Missing)]
     seen = [entry.last_used for _, entry in slots if entry.last_used]
-    sidecars = [entry.sidecar.state for _, entry in slots if entry.sidecar is not None]
     return ServerRow(
         server_id=server,
         source=_source(workspace, server),
@@ -170,7 +168,7 @@ def _row(
         diagnostics=_counts(server, slots, moment.diagnostics) if connected else None,
         last_seen_at=moment.wall_ms(max(seen)) if seen else None,
         watching=_watching(map(moment.watched, connected)),
-        sidecars=tuple(SidecarRow(one.pid, one.starts, one.why, one.stderr) for one in sidecars),
+        sidecars=tuple(entry.sidecar.state for _, entry in slots if entry.sidecar is not None),
         unavailable=next(iter(missing), shortcoming),
         instances=tuple(_instance(root, entry, moment) for root, entry in slots),
     )

@@ -144,9 +144,11 @@ def _ending(route: Route) -> str:
 def _expand(tokens: Sequence[Token]) -> list[tuple[Piece, ...]]:
     found: list[tuple[Piece, ...]] = [()]
     for token in tokens:
-        tails = [(token,)]
+        tails: list[tuple[Piece, ...]]
         if isinstance(token, Choice):
             tails = list(dict.fromkeys(pieces for option in token.options for pieces in _expand(option)))
+        else:
+            tails = [(token,)]
         # Counted before it is built; an empty sequence counts as well, or `{,a}{,a}{,a}…` would be half free.
         if _size(found) * len(tails) + _size(tails) * len(found) > MAX_TOKENS:
             raise BadGlob(f"more than {MAX_TOKENS} tokens after expansion")
@@ -266,7 +268,7 @@ def lsp_glob(pattern: str, *, ignore_case: bool = False) -> Glob:
     return Glob(
         pattern,
         names=frozenset(filter(None, names)),
-        anchors=frozenset(folder and AbsPath(folder.replace("/", os.sep)) for folder in absolute.values()),
+        anchors=frozenset(None if one is None else AbsPath(one.replace("/", os.sep)) for one in absolute.values()),
         relative=any(route[0].names for route, folder in absolute.items() if folder is None),
         deep=any(len(route) > 1 for route in found),
         _endings=("",) if ignore_case else tuple(dict.fromkeys(map(_ending, found))),

@@ -34,6 +34,7 @@ MAX_NAMED = 5
 MAX_REASONS = 5
 """Different reasons in one answer; the others are counted."""
 
+SOME_STALE = "some of it is about an older text"
 NO_FILES = "no file here can be checked"
 ALL_SKIPPED = "no server is for these files"
 LATE = "ask again in a while; what the servers do, says: pilotfish status"
@@ -62,7 +63,10 @@ class FilesToCheck(Struct, frozen=True):
     @property
     def missing(self) -> list[Error]:
         """Servers that are not here, and how many files each would have checked."""
-        return [_not_checked(why, count) for why, count in self.unserved]
+        return [
+            Error(why.server_id, f"{counted(count, 'file was', 'files were')} not checked: {why.message}", why.code)
+            for why, count in self.unserved
+        ]
 
     @property
     def skipped(self) -> list[str]:
@@ -79,10 +83,6 @@ class FilesToCheck(Struct, frozen=True):
         if len(minor) == len(self.unserved) and not self.files:
             return self
         return replace(self, unserved=tuple(one for one in self.unserved if one not in minor), minor=minor)
-
-
-def _not_checked(why: Error, count: int) -> Error:
-    return Error(why.server_id, f"{counted(count, 'file was', 'files were')} not checked: {why.message}", why.code)
 
 
 class CheckedFile(Struct, frozen=True):
@@ -145,26 +145,26 @@ def merged(
     """
     listed = [path for path in chosen.listed if path in answers]
     gone = {path for path in listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
-    refused = {path for path in listed if path not in gone and _codes(answers[path])}
+    refused = {path: answers[path] for path in listed if path not in gone and _codes(answers[path])}
     without = [path for path in chosen.named if skip_missing and _is_without_server(answers.get(path))]
-    judged = answers.keys() - gone - refused - {*without}
+    judged = answers.keys() - gone - refused.keys() - {*without}
     heard = [answers[path] for path in chosen.files if path in judged]
     unknown = len(chosen.files) - len(answers)
-    unread = _unread(root, {path: answers[path] for path in listed if path in refused})
     told, waiting = _faults(chosen, heard, root)
-    problems = [*told, *unread, *chosen.unreached, *([] if skip_missing else chosen.missing)]
-    reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
-    if unknown:
-        some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
-        reasons.insert(0, f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}")
-    skipped = [*(error.message for error in chosen.missing if skip_missing), *_without_server(without)]
+    problems = [*told, *_unread(root, refused), *chosen.unreached, *([] if skip_missing else chosen.missing)]
+    some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
+    left = f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}"
+    nothing = [] if heard or problems else [ALL_SKIPPED if without else NO_FILES]
+    caveats = _reasons([left] if unknown else nothing, heard)
+    skipped = [error.message for error in chosen.missing if skip_missing]
+    skipped += [f"{counted(len(without), 'file has', 'files have')} no server: {first_of(without)}"] if without else []
     notes = [*(note for answer in heard for note in answer.meta.warnings), *waiting, *skipped, *chosen.skipped]
     effort = Effort(
         duration_ms=duration_ms,
         server_hits=sum(answer.meta.server_hits for answer in heard),
         errors=tuple(dict.fromkeys(problems)),
-        caveats=_some(reasons, heard) if heard or problems or unknown else (ALL_SKIPPED if without else NO_FILES,),
-        stale=_staleness(heard),
+        caveats=tuple(caveats),
+        stale=SOME_STALE if any(answer.meta.state is State.STALE for answer in heard) else None,
         timed_out=timed_out or any(answer.meta.timed_out for answer in heard),
         warnings=tuple(dict.fromkeys(notes)),
     )
@@ -202,15 +202,6 @@ def _codes(answer: DiagnosticsAnswer) -> set[Code]:
     return {error.code for error in answer.errors}
 
 
-def _staleness(heard: Sequence[DiagnosticsAnswer]) -> str | None:
-    is_stale = any(answer.meta.state is State.STALE for answer in heard)
-    return "some of it is about an older text" if is_stale else None
-
-
-def _without_server(paths: Sequence[str]) -> list[str]:
-    return [f"{counted(len(paths), 'file has', 'files have')} no server: {first_of(paths)}"] if paths else []
-
-
 def _is_without_server(answer: DiagnosticsAnswer | None) -> bool:
     """Whether no server is for a file, or none is installed and allowed."""
     if answer is None or answer.ok or answer.meta.timed_out:
@@ -233,16 +224,13 @@ def _is_withheld_companion(error: Error, answer: DiagnosticsAnswer) -> bool:
     return error.code is Code.UNTRUSTED and answer.meta.server_hits > 0
 
 
-def _is_about_errors(answer: DiagnosticsAnswer) -> bool:
-    """Whether the reason only repeats the errors, which are shown anyway."""
-    return answer.meta.reason == "; ".join(map(error_text, answer.errors))
-
-
-def _some(reasons: Sequence[str], heard: Sequence[DiagnosticsAnswer]) -> tuple[str, ...]:
-    distinct = [*dict.fromkeys(reasons)]
+def _reasons(first: Sequence[str], heard: Sequence[DiagnosticsAnswer]) -> list[str]:
+    """Why the answer is not the whole one, without reasons that only repeat the errors, which are shown anyway."""
+    own = (one.meta.reason for one in heard if one.meta.reason != "; ".join(map(error_text, one.errors)))
+    distinct = [*dict.fromkeys((*first, *filter(None, own)))]
     more = len(distinct) - MAX_REASONS
-    late = [LATE] if any(answer.meta.timed_out for answer in heard) else []
-    return (*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []), *late)
+    late = [LATE] if any(one.meta.timed_out for one in heard) else []
+    return [*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []), *late]
 
 
 def first_of(names: Sequence[str]) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 
-from msgspec import Struct
-
 from pilotfish.feedback.shapes.classes import ASKED_BY_STDLIB, PlainClasses
 from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
 from pilotfish.feedback.shapes.spread import Importer
@@ -55,16 +53,11 @@ class OutOfTime(Exception):
     """The time was over before everything was read."""
 
 
-class _Read(Struct, frozen=True):
-    look: Look
-    shape: Shape
-
-
 class ShapeCache:
     """By path while a file looks the same, and by content. For threads."""
 
     def __init__(self) -> None:
-        self._by_path: Recent[AbsPath, _Read] = Recent(MAX_KEPT)
+        self._by_path: Recent[AbsPath, tuple[Look, Shape]] = Recent(MAX_KEPT)
         self._by_content: Recent[bytes, Shape] = Recent(MAX_KEPT)
         self._lock = Lock()
         self._reading = Lock()
@@ -76,8 +69,8 @@ class ShapeCache:
             look = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
             with self._lock:
                 known = self._by_path.get(path)
-            if known is not None and known.look == look:
-                return known.shape
+            if known is not None and known[0] == look:
+                return known[1]
         except OSError:
             return None
         content = read_regular(path, MAX_FILE_BYTES + 1)
@@ -85,7 +78,7 @@ class ShapeCache:
             return None
         shape = self.of_content(path, code_bytes(path, content))
         with self._lock:
-            self._by_path.put(path, _Read(look, shape))
+            self._by_path.put(path, (look, shape))
         return shape
 
     def of_content(self, path: AbsPath, content: bytes) -> Shape:
@@ -168,11 +161,15 @@ class ProjectShapes:
                 by_key.setdefault(key_of(path), []).append(path)
             else:
                 found[path] += (Importer(one, None) for one in self._by_words(path, holders) if one != path)
-        for path in self._may_import(by_key):
-            for key, imports in self._imports_of(path).items():
-                for target in by_key.get(key, ()):
-                    if target != path and (meant := self._meaning(imports, path, target)):
-                        found[target].append(meant)
+        # Files that have one of these names in them, and for a package those inside of it.
+        inside = tuple(f"{os.path.dirname(path)}/" for one in by_key.values() for path in one if is_package(path))
+        holding = self._index.holding(map(checksum, by_key)) if by_key else set[AbsPath]()
+        for path in {*self.paths, *self._texts} if by_key else ():
+            if path in holding or path in self._texts or path.startswith(inside):
+                for key, imports in self._imports_of(path).items():
+                    for target in by_key.get(key, ()):
+                        if target != path and (meant := self._meaning(imports, path, target)):
+                            found[target].append(meant)
         return found
 
     def _meaning(self, imports: Iterable[Import], path: AbsPath, target: AbsPath) -> Importer | None:
@@ -183,16 +180,6 @@ class ProjectShapes:
         # A package has the modules as well from which it imports names.
         has_module = ANY in meant or is_package(path) or any(means_module(one, path, wanted) for one in meant)
         return Importer(path, None if ANY in meant else meant, has_module)
-
-    def _may_import(self, targets: Mapping[str, Sequence[AbsPath]]) -> Iterator[AbsPath]:
-        """Files that have one of these names in them, and for a package those inside of it."""
-        if not targets:
-            return
-        inside = tuple(f"{os.path.dirname(path)}/" for paths in targets.values() for path in paths if is_package(path))
-        holding = self._index.holding(map(checksum, targets))
-        for path in {*self.paths, *self._texts}:
-            if path in holding or path in self._texts or path.startswith(inside):
-                yield path
 
     def _imports_of(self, path: AbsPath) -> Mapping[str, list[Import]]:
         """By the last word of what each may mean."""

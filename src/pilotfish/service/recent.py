@@ -30,6 +30,9 @@ class Recent(Generic[K, V]):
         """The keys as they are now, also if entries change during the iteration."""
         return iter(tuple(self._kept))
 
+    def values(self) -> list[V]:
+        return list(self._kept.values())
+
     def drop(self, is_meant: Callable[[K], bool]) -> None:
         for key in self:
             if is_meant(key):

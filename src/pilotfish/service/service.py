@@ -52,7 +52,6 @@ from pilotfish.service.conversations.conversations import Conversations
 from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.news import TOLD_TOGETHER
 from pilotfish.service.conversations.record import KeptConversations
-from pilotfish.service.conversations.warm_start import WarmStart
 from pilotfish.service.diagnostics.affected import ServerAffected
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
@@ -60,7 +59,7 @@ from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.missing_imports import explanations
 from pilotfish.service.diagnostics.picture import Picture
-from pilotfish.service.diagnostics.preparation import LikelyFiles, Preparation, Prepared
+from pilotfish.service.diagnostics.preparation import LikelyFiles, Preparation, Prepared, WarmStart
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords

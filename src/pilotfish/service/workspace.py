@@ -4,13 +4,13 @@ It answers which servers serve a file and how to start each; it starts nothing a
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from pilotfish.api.answers import error_of
 from pilotfish.config.host_trust import inner_repository
 from pilotfish.config.load import Loaded, ServerConfig
-from pilotfish.config.merge import ConfigSource, ValueOrigin
+from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import Places
 from pilotfish.config.problems import Problem, ProblemGrade
 from pilotfish.config.trust import approved_files
@@ -19,7 +19,6 @@ from pilotfish.feedback.text import Form
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
 from pilotfish.policy.boundary import Boundary
-from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.launch import Allowed, Withheld, without_remote_schemas
@@ -59,6 +58,10 @@ class Workspace:
             self.specs = {server: without_remote_schemas(spec) for server, spec in self.specs.items()}
         self._programs = ServerPrograms(self.config, boundary, places, environment, self.sources)
         self._launches = Launches(self._programs, self.config, places, environment, for_servers or {})
+        self.recipe = self._launches.recipe
+        self.install_hint, self.helper_hint = self._programs.install_hint, self._programs.helper_hint
+        self.trusts, self.program = self._programs.trusts, self._programs.program
+        self.why_unavailable = self._programs.why_unavailable
         self._tree = DiskTree()
         self._resolver = Resolver(self.specs.values(), self._tree)
         self._scope = SearchScope(boundary.workspace, boundary.worktree)
@@ -162,16 +165,19 @@ class Workspace:
         chosen = self.servers_for(path).servers
         return next((one.root for one in chosen if one.spec.id == spec.id), self.root)
 
+    @cached_property
+    def _mains(self) -> list[ServerSpec]:
+        """The main servers, those whose command is configured first, and then the preferred ones."""
+        mains = [spec for spec in self.specs.values() if spec.rank.role is Role.MAIN and not spec.disabled]
+        return sorted(mains, key=lambda spec: (not spec.rank.named, spec.rank.preference, spec.id))
+
     def replacements(self) -> tuple[str, ...]:
         """Which main servers run because the configuration names their command, and in place of which (REG-2)."""
-        mains = [spec for spec in self.specs.values() if spec.rank.role is Role.MAIN and not spec.disabled]
-        usual = sorted(
-            (spec for spec in mains if not spec.rank.named), key=lambda spec: (spec.rank.preference, spec.id)
-        )
         found: list[str] = []
-        for spec in (spec for spec in mains if spec.rank.named):
-            rivals = (rival for rival in usual if not set(spec.files.extensions).isdisjoint(rival.files.extensions))
-            replaced = next((one for one in rivals if self._programs.is_available(Candidate(one, self.root, ""))), None)
+        for spec in (spec for spec in self._mains if spec.rank.named):
+            usual, own = (one for one in self._mains if not one.rank.named), set(spec.files.extensions)
+            rivals = (rival for rival in usual if not own.isdisjoint(rival.files.extensions))
+            replaced = next((rival for rival in rivals if self._is_here(rival)), None)
             if replaced is not None:
                 why = f"the configuration names its command (lsp.{spec.id}.command)"
                 found.append(f"{spec.id} runs in place of {replaced.id}: {why}")
@@ -179,13 +185,13 @@ class Workspace:
 
     def unused_entries(self) -> tuple[Problem, ...]:
         """Entries of the user and of the project that change nothing: for each of their files another server runs."""
-        mains = [spec for spec in self.specs.values() if spec.rank.role is Role.MAIN and not spec.disabled]
-        usual = sorted(mains, key=lambda spec: (not spec.rank.named, spec.rank.preference, spec.id))
-        here = [spec for spec in usual if self._programs.is_available(Candidate(spec, self.root, ""))]
+        here = [spec for spec in self._mains if self._is_here(spec)]
         found: list[Problem] = []
-        for spec in mains:
-            origin = next(self._own_origins(spec.id), None)
-            if origin is None or spec.rank.named or self._is_favoured(spec):
+        for spec in self._mains:
+            origins = (one for path, one in self.config.origins.items() if path[:2] == ("lsp", spec.id))
+            origin = next((one for one in origins if one.source in {ConfigSource.GLOBAL, ConfigSource.PROJECT}), None)
+            favoured = (os.path.join(self.root, marker) for marker in spec.rank.favoured_by)
+            if origin is None or spec.rank.named or any(map(self._tree.exists, favoured)):
                 continue
             instead = {
                 next((one.id for one in here if extension in one.files.extensions), spec.id)
@@ -198,13 +204,8 @@ class Workspace:
                 found.append(problem)
         return tuple(found)
 
-    def _own_origins(self, server: str) -> Iterator[ValueOrigin]:
-        for path, origin in self.config.origins.items():
-            if path[:2] == ("lsp", server) and origin.source in {ConfigSource.GLOBAL, ConfigSource.PROJECT}:
-                yield origin
-
-    def _is_favoured(self, spec: ServerSpec) -> bool:
-        return any(self._tree.exists(os.path.join(self.root, marker)) for marker in spec.rank.favoured_by)
+    def _is_here(self, spec: ServerSpec) -> bool:
+        return self._programs.is_available(Candidate(spec, self.root, ""))
 
     def require_enabled(self) -> None:
         """Raise `Unavailable` after `"lsp": false`."""
@@ -265,15 +266,6 @@ class Workspace:
         """Whether a server with this root belongs to the workspace."""
         return is_inside(root, self.root) or is_inside(root, self.boundary.worktree)
 
-    def install_hint(self, spec: ServerSpec) -> str | None:
-        return self._programs.install_hint(spec)
-
-    def helper_hint(self, program: str) -> str | None:
-        return self._programs.helper_hint(program)
-
-    def why_unavailable(self, candidate: Candidate) -> Unavailable:
-        return self._programs.why_unavailable(candidate)
-
     def shortcoming(self, server: str) -> Unavailable | None:
         """Why a server could not be started for the workspace itself; None when it could."""
         self.look_again()
@@ -292,22 +284,12 @@ class Workspace:
             }
         return self._programs.known.shortcomings
 
-    def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
-        return self._launches.recipe(candidate, restore)
-
     def would_start(self, key: Key) -> bool:
         """Whether a server that runs is configured as it would be now."""
         spec = self.specs.get(key.server)
         if spec is None or spec.disabled or not self.config.enabled or not self.holds(key.root):
             return False
         return key.config.startswith(f"{self._launches.rules(spec.id, key.root)} ")
-
-    def trusts(self, root: AbsPath) -> bool:
-        return self._programs.trusts(root)
-
-    def program(self, name: str) -> AbsPath | None:
-        """A program of the user's own, never one of the project's."""
-        return self._programs.program(name)
 
     def look_again(self) -> None:
         """Forget where programs are if a searched folder has changed, and how other folders looked."""

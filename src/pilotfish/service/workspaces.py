@@ -14,7 +14,6 @@ from msgspec import Struct, field
 
 from pilotfish.config.load import Catalogue, ConfigRequest, Loaded, load, watched_files
 from pilotfish.config.places import Places
-from pilotfish.config.problems import Problem
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -75,6 +74,7 @@ class _Known(Struct, frozen=True):
     programs: Evidence
     """Of the files that were approved: when one changes, the approval must be looked at again (T49)."""
 
+    @property
     def is_current(self) -> bool:
         return self.files.holds() and self.programs.holds()
 
@@ -103,7 +103,7 @@ class Workspaces:
         """Raises `Refused` when the root is not a folder."""
         key = (client.root, client.cwd, client.host, client.environment, client.copy_of)
         known = self._known.get(key)
-        if known is not None and known.is_current():
+        if known is not None and known.is_current:
             return known.workspace
         self._require_outside(AbsPath(real_path(client.root)))
         catalogue = Catalogue(builtin_layer(), canonical_id)
@@ -111,20 +111,24 @@ class Workspaces:
         # Taken before the files are read: a write during the read is then noticed at the next use.
         files = looked_at(watched_files(request, AbsPath(real_path(client.root))))
         loaded = load(request, known.loaded if known else None)
-        workspace = self._workspace(client, loaded)
-        made = _Known(loaded, workspace, files, looked_at(workspace.approved_files))
-        self._known.put(key, made)
-        _log_blocked(loaded, known.loaded.blocked if known else ())
-        if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:
-            self._revoked(made.workspace)
+        private = (self._places.state, os.path.dirname(self._places.global_file))
+        allow_external = loaded.config.security.allow_external_paths
+        boundary = boundary_of(client.root, client.cwd, allow_external=allow_external, private=private)
+        variables = dict(client.environment) or self._environment
+        for_servers = None if client.copy_of is None else FOR_COPIES
+        workspace = Workspace(loaded, boundary, self._places, variables, for_servers)
+        self._known.put(key, _Known(loaded, workspace, files, looked_at(workspace.approved_files)))
+        for problem in loaded.blocked:
+            # One line for each field that is ignored for want of trust, when that begins (TRUST-4).
+            if known is None or problem not in known.loaded.blocked:
+                logger.warning("blocked root=%s %s", loaded.config.root, problem)
         if known is not None:
+            if known.workspace.config.trusted and not workspace.config.trusted:
+                self._revoked(workspace)
             # What was just read is in force, though its file may have changed meanwhile: then it is read once more.
-            self._changed(known.workspace, (made.workspace, *self._current()))
-        return made.workspace
-
-    def _current(self) -> Sequence[Workspace]:
-        every = (self._known.get(key) for key in self._known)
-        return [one.workspace for one in every if one is not None and one.is_current()]
+            current = [one.workspace for one in self._known.values() if one.is_current]
+            self._changed(known.workspace, (workspace, *current))
+        return workspace
 
     def _require_outside(self, root: AbsPath) -> None:
         """Raise `Refused` where our own state would be the project's: programs and records that count are there."""
@@ -143,17 +147,3 @@ class Workspaces:
         for root, cwd, host, environment, copy_of in self._known:
             with suppress(Refused):  # its folder is gone: the next question says so
                 self.of(ClientSession("", root, cwd, host, environment, copy_of))
-
-    def _workspace(self, client: ClientSession, loaded: Loaded) -> Workspace:
-        private = (self._places.state, os.path.dirname(self._places.global_file))
-        allow_external = loaded.config.security.allow_external_paths
-        boundary = boundary_of(client.root, client.cwd, allow_external=allow_external, private=private)
-        variables = dict(client.environment) or self._environment
-        return Workspace(loaded, boundary, self._places, variables, {} if client.copy_of is None else FOR_COPIES)
-
-
-def _log_blocked(loaded: Loaded, before: tuple[Problem, ...]) -> None:
-    """One line for each field that is ignored for want of trust, when that begins (TRUST-4)."""
-    for problem in loaded.blocked:
-        if problem not in before:
-            logger.warning("blocked root=%s %s", loaded.config.root, problem)

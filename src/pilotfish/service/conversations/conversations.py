@@ -124,7 +124,7 @@ class Conversations:
 
         `place`: the root to which folders of packages count, wherever they are.
         """
-        self._disk_writes.note(self._all(), changes, place)
+        self._disk_writes.note(self._records.values(), changes, place)
 
     @contextmanager
     def editing(self, touch: Touch, workspace: Workspace) -> Generator[None]:
@@ -133,7 +133,7 @@ class Conversations:
         Nor does any check in the background stand in the way: what such a one had found so far is found again.
         """
         paths = () if touch.kind == "read" else tuple(texts_before(touch, workspace))
-        interrupted = [record for record in self._all() if paths and workspace.holds(record.client.root)]
+        interrupted = [record for record in self._records.values() if paths and workspace.holds(record.client.root)]
         for record in interrupted:
             self._late_checks.stop(record)
         self._edited.update(paths)
@@ -171,7 +171,7 @@ class Conversations:
                 return await self._without_blame(record, record.git.unfinished, visit, tuple(texts)), ()
             await self._disk_writes.note_own(record, texts)
             if record.holds(touch, workspace.config.feedback):
-                texts |= await self._disk_writes.claim(record, self._all(), workspace, texts, move)
+                texts |= await self._disk_writes.claim(record, self._records.values(), workspace, texts, move)
                 await self._hold(record, texts, workspace)
                 return without_verdict(visit, TOLD_TOGETHER), ()
             touch, texts = record.gathered(touch, texts, self._states.last_text)
@@ -187,7 +187,8 @@ class Conversations:
             record.judgement = edit
         try:
             with edit.scope:
-                claimed = await self._disk_writes.claim(record, self._all(), visit.workspace, edit.texts, edit.move)
+                everyone, workspace = self._records.values(), visit.workspace
+                claimed = await self._disk_writes.claim(record, everyone, workspace, edit.texts, edit.move)
                 # What a command did to a file between two edits of a batch belongs to the batch.
                 carried = state.unjudged | ({} if edit.touch.batch == "end" else claimed)
                 edit.texts |= {path: text for path, text in carried.items() if path in edit.texts}
@@ -389,8 +390,9 @@ class Conversations:
         found = {
             path: one for path, one in written if path not in without and (workspace.serves(path) or matters(path))
         }
-        running = [one.judgement.texts for one in self._all() if one.judgement is not None]
-        busy = {*self._edited, *(path for texts in (*running, *(one.held for one in self._all())) for path in texts)}
+        busy = {*self._edited}
+        for one in self._records.values():
+            busy.update(one.held, one.judgement.texts if one.judgement is not None else ())
         taken = dict([(path, one) for path, one in found.items() if path not in busy][:MAX_JUDGED])
         record.written.clear(but=found.keys() - taken.keys())
         return taken
@@ -421,7 +423,6 @@ class Conversations:
         record = self._records.get(client.id)
         if record is None:
             record = ConversationRecord(client, idle=idle, git=git_state(client.root))
-            self._disk_writes.begin(record)
             self.kept.restore(record)
             self._records.put(client.id, record)
         record.client = client
@@ -431,7 +432,7 @@ class Conversations:
     def _event(self, visit: Visit) -> Generator[ConversationRecord]:
         """Within the block, the conversation is told something: what it knows and is owed is kept after that."""
         record = self._record(visit.client)
-        self._late_checks.listen(self._all(), visit)
+        self._late_checks.listen(self._records.values(), visit)
         try:
             yield record
         finally:
@@ -439,7 +440,4 @@ class Conversations:
 
     def rows(self, root: AbsPath) -> tuple[ConversationRow, ...]:
         """The conversations in a workspace, for people."""
-        return tuple(record.row for record in self._all() if record.client.root == root)
-
-    def _all(self) -> list[ConversationRecord]:
-        return [record for key in self._records if (record := self._records.get(key)) is not None]
+        return tuple(record.row for record in self._records.values() if record.client.root == root)

@@ -76,10 +76,6 @@ class DiskWrites:
                     seen = self._states.latest_text(found.path)
                     record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 
-    def begin(self, record: ConversationRecord) -> None:
-        """What is on disk now was there before."""
-        record.looked_at = self._clock.wall()
-
     async def remember(self, workspace: Workspace, began: float) -> None:
         """Look at the files that differ from the last commit: what they have was there before the conversation."""
         changed = [path for several in await _differing(workspace) for path in several]

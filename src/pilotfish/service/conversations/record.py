@@ -203,6 +203,8 @@ class KeptConversations:
 
     def restore(self, record: ConversationRecord) -> None:
         """Give a record what is kept of its conversation. Only one that has a name is known again."""
+        # What is on disk now was there before.
+        record.looked_at = self._wall()
         found = self._known.get(record.client.root).get(_name(record.client))
         try:
             kept = None if found is None else msgspec.json.decode(found, type=_Kept)

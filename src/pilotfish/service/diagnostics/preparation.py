@@ -6,11 +6,14 @@ client waits for goes first.
 """
 
 import logging
+import os
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from itertools import islice
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct
 
 from pilotfish.client.pulse import Pulse
@@ -18,12 +21,18 @@ from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, searched_roots
 from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.missing_imports import component_servers
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.diagnostics.verdicts import FileVerdict
+from pilotfish.service.recent import Remembered
 from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Memory
+from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
@@ -42,6 +51,17 @@ BUDGET_SECONDS = 20.0
 
 SLOW_SECONDS = 1.0
 """A check that took longer was of a server that has much to do: the next one would stand in the way of an edit."""
+
+
+KIND = "last used"
+
+MAX_SERVERS = 4
+"""That are started for one conversation: the last ones that were used first for this workspace."""
+
+MAX_WORKSPACES = 100
+
+MAX_LISTED = 5_000
+"""Files that are looked at for the main language."""
 
 
 class Prepared(Struct, frozen=True):
@@ -213,3 +233,62 @@ class LikelyFiles:
         for verdict in verdicts:
             if verdict.is_fresh:
                 self._states.put(verdict, world)
+
+
+class WarmStart:
+    """Which files to open when a conversation begins, so that its first edit meets servers that run.
+
+    Of each server that a workspace used last, the file is remembered that it was used for: opening that starts it. In a
+    workspace that was never used, a file of the language that has most files stands for it, and one of its components.
+    """
+
+    def __init__(self, memory: Memory | None) -> None:
+        self._known = Remembered(memory, KIND, dict[str, AbsPath], dict[str, AbsPath], MAX_WORKSPACES)
+
+    def used(self, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> None:
+        """These files were judged: remember servers that were not used here before."""
+        known = self._known.get(workspace.root)
+        news = {
+            outcome.server: verdict.path
+            for verdict in verdicts
+            for outcome in verdict.outcomes
+            if outcome.diagnostics is not None and not _is_there(known.get(outcome.server))
+        }
+        if news:
+            merged = {**{server: path for server, path in known.items() if server not in news}, **news}
+            self._known.put(workspace.root, dict(list(merged.items())[-MAX_SERVERS:]))
+
+    async def files(self, workspace: Workspace) -> tuple[AbsPath, ...]:
+        """One file for each server that is worth starting now."""
+        if not workspace.config.start_ahead:
+            return ()
+        found = self._known.get(workspace.root).values()
+        known = [path for path in found if _is_there(path) and workspace.serves(path)]
+        if not known:
+            known = await anyio.to_thread.run_sync(_main_files, workspace)
+        return tuple(dict.fromkeys(known))
+
+
+def _is_there(path: AbsPath | None) -> bool:
+    return path is not None and os.path.isfile(path)
+
+
+def _main_files(workspace: Workspace) -> list[AbsPath]:
+    """The first file of the language that has most files and a server, and of components that import such files:
+    these have a server of their own. Blocking: for a thread.
+    """
+    firsts: dict[str, AbsPath] = {}
+    counts: Counter[str] = Counter()
+    for path in islice(files_below(workspace.root), MAX_LISTED):
+        ending = os.path.splitext(path)[1]
+        if ending and (ending in firsts or workspace.serves(path)):
+            firsts.setdefault(ending, path)
+            counts[ending] += 1
+    for main, _ in counts.most_common():
+        if any(one.spec.serves_code for one in workspace.servers_for(firsts[main]).servers):
+            beside = component_servers(workspace, [main])
+            return [
+                firsts[main],
+                *(firsts[one] for one in firsts if any(one in each.files.extensions for each in beside)),
+            ]
+    return []

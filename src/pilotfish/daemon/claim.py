@@ -36,8 +36,6 @@ SHORT_FOLDER = "/tmp"  # noqa: S108 - what is made in it is a private folder wit
 
 
 class DaemonClaim:
-    """What makes this process the daemon."""
-
     # A dataclass would cost as much as everything else that is imported before the daemon listens.
     __slots__ = ("endpoint", "listener", "lock", "place")
 

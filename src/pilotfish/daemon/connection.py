@@ -102,7 +102,6 @@ class ClientConnection:
         """Sessions beside `client`, of an upgraded connection."""
 
     async def run(self) -> None:
-        """Serve until either side ends it."""
         sessions = self._methods.sessions
         try:
             with sessions.connection():
@@ -255,7 +254,6 @@ class ClientConnection:
         return client
 
     def _carried(self) -> set[str]:
-        """The sessions of this connection."""
         return ({self.client.id} if self.client else set[str]()) | self._others
 
 
@@ -307,7 +305,6 @@ class Acceptor:
         self._closed = False
 
     async def run(self, tasks: TaskGroup) -> None:
-        """Accept clients until `close`; `tasks` owns what serves them."""
         while not self._closed:
             try:
                 await anyio.wait_readable(self._listener)

@@ -26,8 +26,6 @@ GONE = "its socket, its lock or its state folder is gone"
 
 
 class Load(Struct, frozen=True):
-    """What keeps the daemon running."""
-
     sessions: int
     attached: int
     """Those of them that a connection carries."""
@@ -69,20 +67,16 @@ class Lifetime:
         if not self._can_be_found():
             self.stop(GONE)
             return False
-        if build > self._build:
-            self.supersede()
+        if build > self._build and not self.superseded:
+            # Another process will be the daemon: this one ends when no client is attached.
+            logger.info("superseded")
+            self.superseded = True
+            self._sessions.changed.notify()
         leave_at = departure(self._load(), superseded=self.superseded, alone_since=math.inf, idle_seconds=0.0)
         if leave_at > current_time():
             return True
         self.stop("replaced by newer code")
         return False
-
-    def supersede(self) -> None:
-        """Another process is or will be the daemon: end when no client is attached."""
-        if not self.superseded:
-            logger.info("superseded")
-            self.superseded = True
-            self._sessions.changed.notify()
 
     def stop(self, why: str) -> None:
         if not self.ending.is_set():
@@ -91,7 +85,6 @@ class Lifetime:
             self.ending.set()
 
     async def run(self) -> None:
-        """Wait until the daemon is no longer needed, then end it."""
         alone_since, was_alone = current_time(), True
         while True:
             load = self._load()

@@ -59,8 +59,6 @@ HOOK_SLACK_SECONDS = 0.5
 
 
 class MethodContext(Protocol):
-    """One connection, as the methods see it."""
-
     client: ClientSession | None
     """Its session, once it has said hello."""
     greeted: bool

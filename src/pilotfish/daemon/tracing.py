@@ -35,15 +35,11 @@ MAX_BODY = 4000
 
 
 class TraceParams(Struct, frozen=True):
-    """The parameters of the request for a trace."""
-
     server: str
     bodies: bool = False
 
 
 class TracedMessage(msgspec.Struct):
-    """The members of a message that are shown."""
-
     method: str | None = None
     id: int | str | None = None
     error: msgspec.Raw | None = None
@@ -70,8 +66,6 @@ async def trace(upgraded: Upgraded, clock: Clock) -> None:
 
 
 class TraceLines:
-    """Lines that wait for the client."""
-
     def __init__(self, workspace: Workspace, clock: Clock, *, bodies: bool) -> None:
         self._workspace = workspace
         self._clock = clock

@@ -61,8 +61,6 @@ class Caller(Struct, frozen=True):
 
 
 class SessionRecord(Struct):
-    """One client session and its state."""
-
     client: ClientSession
     last_used: float
     hang_up: HangUp | None = None
@@ -105,7 +103,6 @@ class ClientSessions:
 
     @property
     def calls(self) -> int:
-        """Calls in progress, of all sessions."""
         return sum(session.calls for session in self._known.values())
 
     @asynccontextmanager
@@ -181,7 +178,6 @@ class ClientSessions:
             self.changed.notify()
 
     def used(self, *identifiers: str) -> None:
-        """Note that these sessions were used just now."""
         for identifier in self._known.keys() & identifiers:
             self._known[identifier].last_used = current_time()
 

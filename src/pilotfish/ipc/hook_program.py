@@ -175,6 +175,5 @@ def _read() -> bytes:
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write all of it."""
     while data:
         data = data[os.write(descriptor, data) :]

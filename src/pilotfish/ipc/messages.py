@@ -75,8 +75,6 @@ class CheckCall(CheckRequest, frozen=True):
 
 
 class Named(Struct, frozen=True):
-    """A language server, by its id."""
-
     server: str
 
 

@@ -87,9 +87,6 @@ async def relay(here: ByteStream, there: ByteStream, end_there: Callable[[], Awa
 
 
 async def _pump(source: ByteStream, sink: ByteStream) -> None:
-    try:
+    with suppress(BrokenPipe, Stalled):  # the reader is gone: the same as the end of the stream
         while data := await source.receive():
             await sink.send(data)
-    except (BrokenPipe, Stalled):
-        # The reader is gone: the same as the end of the stream.
-        return

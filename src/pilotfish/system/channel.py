@@ -151,7 +151,6 @@ class RpcChannel:
         self.post(self.peer.notify(method, params))
 
     def answer(self, identifier: RequestId, reply: object) -> None:
-        """Answer a request, with a result or a `ResponseError`."""
         failed = isinstance(reply, ResponseError)
         self.post(self.peer.fail(identifier, reply) if failed else self.peer.reply(identifier, reply))
 

@@ -18,5 +18,4 @@ class WallClock:
     """The `Clock` port over the system's time of day."""
 
     def wall(self) -> float:
-        """Seconds since the epoch."""
         return time.time()  # noqa: TID251 - the one place that may ask

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -57,8 +58,6 @@ class GitState(Struct, frozen=True):
 
 
 class GitMove(Struct, frozen=True):
-    """What git did between two states."""
-
     target: str | None
     """Where HEAD was put otherwise than by a commit, or `INDEX` where nothing was committed after that; None: it was
     not."""
@@ -166,11 +165,10 @@ def _listed(git: str, state: GitState, *words: str) -> frozenset[str]:
 
 
 def _look(path: str) -> tuple[int, int]:
-    try:
+    with suppress(OSError, ValueError):
         status = os.stat(path)
-    except (OSError, ValueError):
-        return 0, 0
-    return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
+    return 0, 0
 
 
 def _read(path: str, offset: int = 0, most: int = MAX_FILE) -> bytes:

@@ -179,7 +179,6 @@ class JobProcess:
                 self._tail = (self._tail + data)[-TAIL_BYTES:]
 
     async def close(self) -> None:
-        """Leave nothing."""
         with anyio.CancelScope(shield=True):
             self._job.kill()
             await self.wait()

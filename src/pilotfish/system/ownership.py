@@ -50,8 +50,7 @@ def is_private(status: os.stat_result) -> bool:
 
 def make_private_folders(folder: str) -> None:
     """Make a folder, and what is missing above it, for this user alone; `os.makedirs` gives its mode to the last."""
-    above = os.path.dirname(folder)
-    if not os.path.isdir(above):
+    if not os.path.isdir(above := os.path.dirname(folder)):
         make_private_folders(above)
     try:
         os.mkdir(folder, stat.S_IRWXU)

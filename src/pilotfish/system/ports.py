@@ -159,8 +159,6 @@ class FileText:
 
 
 class Files(Protocol):
-    """Reads regular text files."""
-
     async def read_text(self, path: AbsPath) -> FileText:
         """Read a UTF-8 text file.
 

@@ -16,8 +16,6 @@ REPOSITORIES = frozenset({".git", ".hg", ".jj", ".svn"})
 
 
 class Skipped(Struct):
-    """What a walk left out."""
-
     ignored: list[AbsPath] = field(default_factory=list[AbsPath])
     """Folders: ignored by git, hidden, other worktrees, or of dependencies."""
     links: list[AbsPath] = field(default_factory=list[AbsPath])

@@ -105,8 +105,7 @@ class FolderWatcher:
             before = self._interest
             try:
                 if (before.roots, before.registrations) != (interest.roots, interest.registrations):
-                    await anyio.to_thread.run_sync(lambda: self._tree.cover(tops(interest)))
-                    self._aliases.learn()
+                    await anyio.to_thread.run_sync(self._cover, interest)
                 self._tree.attend(interest.folders)
                 self._interest = interest
             finally:
@@ -164,6 +163,10 @@ class FolderWatcher:
             self._lock.release()
         with anyio.CancelScope(shield=True):
             await self._source.close()
+
+    def _cover(self, interest: Interest) -> None:
+        self._tree.cover(tops(interest))
+        self._aliases.learn()
 
     def _catch_up(self) -> None:
         """Look wherever something may have changed."""

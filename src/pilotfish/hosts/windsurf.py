@@ -82,6 +82,7 @@ HOST = HostSpec(
     programs=("windsurf",),
     folders=(".codeium/windsurf",),
     dialect=WindsurfDialect(),
+    tells="person",
     session_events=(
         '{"agent_action_name":"pre_write_code","trajectory_id":"%s","tool_info":{"file_path":"%s/nothing.txt"}}',
         '{"agent_action_name":"post_cascade_response","trajectory_id":"%s","tool_info":{"response":"%s"}}',

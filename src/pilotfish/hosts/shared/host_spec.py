@@ -186,5 +186,7 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     """What its model is not told or not given, though the files for it are written; for its page."""
     notice_key: str = ""
     """The member of an answer that it shows to the person, and to no model; empty where it has none."""
+    tells: Literal["model", "person"] = "model"
+    """Who reads what its hook answers; for its page."""
     cautions: Mapping[str, Callable[[Where], bool]] = {}
     """Warnings, each with the condition under which it is shown."""

@@ -50,18 +50,15 @@ def no_server(
     message = f'LSP server "{expected.server}" is not available.'
     install = f"Install it with: {expected.install}\n" if expected.install else ""
     trust = f"{expected.trust}\n" if expected.trust else ""
-    call = search(_pattern(question, word), _glob(question.file_path))
-    return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}{trust}Until then, search the text: {call}")
+    return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}{trust}{_advice(question, word, search)}")
 
 
 def not_allowed(
     question: Question, why: Unavailable, word: str | None, search: SearchSpelling = ripgrep
 ) -> Unavailable:
     """For a file whose server is there and may not run: nothing is to be installed."""
-    call = search(_pattern(question, word), _glob(question.file_path))
-    advice = f"{why.hint}\n" if why.hint else ""
-    hint = f"{advice}Until then, search the text: {call}"
-    return Unavailable(why.code, why.message, hint=hint, scene=why.scene)
+    hint = f"{why.hint}\n" if why.hint else ""
+    return Unavailable(why.code, why.message, hint=f"{hint}{_advice(question, word, search)}", scene=why.scene)
 
 
 def no_server_for(path: str) -> Unavailable:
@@ -71,15 +68,13 @@ def no_server_for(path: str) -> Unavailable:
     return Unavailable(Code.UNSUPPORTED, f"No LSP server configured for {files}")
 
 
-def _pattern(question: Question, word: str | None) -> str:
-    if question.query:
-        return re.escape(question.query)
-    if question.operation is Operation.DOCUMENT_SYMBOL:
-        return _DECLARATION
+def _advice(question: Question, word: str | None, search: SearchSpelling) -> str:
     name = _IDENTIFIER.findall(question.symbol or word or "")
-    return rf"\b{re.escape(name[-1])}\b" if name else _DECLARATION
-
-
-def _glob(path: str | None) -> str:
-    extension = os.path.splitext(path or "")[1]
-    return f"*{extension}" if _EXTENSION.fullmatch(extension) else "*"
+    pattern = _DECLARATION
+    if question.query:
+        pattern = re.escape(question.query)
+    elif name and question.operation is not Operation.DOCUMENT_SYMBOL:
+        pattern = rf"\b{re.escape(name[-1])}\b"
+    extension = os.path.splitext(question.file_path or "")[1]
+    glob = f"*{extension}" if _EXTENSION.fullmatch(extension) else "*"
+    return f"Until then, search the text: {search(pattern, glob)}"

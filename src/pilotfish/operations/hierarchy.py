@@ -4,14 +4,12 @@ An item is opaque: what a server gave is handed back to it member by member, `da
 the same run goes back as the very bytes that came.
 """
 
-from collections.abc import Callable
-
 from msgspec import convert
 from msgspec.structs import asdict, replace
 
 from pilotfish.api.answers import Edge, HierarchyItem, ItemReference
 from pilotfish.operations.results import Reading, RequestContext, ServerResult, Spot, View, one_or_many
-from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.codec import Items, Malformed, decode, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WireRange
 
 
@@ -46,14 +44,13 @@ def read_items(raw: Raw, _asked: RequestContext) -> Reading[FoundItem]:
 
 def read_incoming(raw: Raw, _asked: RequestContext) -> Reading[FoundEdge]:
     """Read `CallHierarchyIncomingCall[] | null`: the calls are written in the document of the caller."""
-    return _edges(raw, lambda call: (call.caller, None), incoming=True)
+    return _edges(raw, None)
 
 
 def read_outgoing(raw: Raw, asked: RequestContext) -> Reading[FoundEdge]:
     """Read `CallHierarchyOutgoingCall[] | null`: the calls are written in the document of the item asked about."""
     item = asked.hierarchy_item
-    uri = item.uri if isinstance(item, ItemReference) else decode(item, WireHierarchyItem).uri
-    return _edges(raw, lambda call: (call.callee, uri), incoming=False)
+    return _edges(raw, item.uri if isinstance(item, ItemReference) else decode(item, WireHierarchyItem).uri)
 
 
 def protocol_item(item: Raw | ItemReference) -> object:
@@ -61,36 +58,28 @@ def protocol_item(item: Raw | ItemReference) -> object:
     return convert(item, WireHierarchyItem, from_attributes=True) if isinstance(item, ItemReference) else item
 
 
-_End = tuple[Raw | UnsetType, str | None]
-"""The other end of a call, and the document in which the call is written, where that is not the other end's."""
-
-
-def _edges(raw: Raw, end_of: Callable[[WireCall], _End], *, incoming: bool) -> Reading[FoundEdge]:
+def _edges(raw: Raw, uri: str | None) -> Reading[FoundEdge]:
+    """`uri`: the document of the callers; None where the edges lead to these."""
     calls = decode_items(raw, WireCall)
     skipped = calls.skipped
     found: list[FoundEdge] = []
     for call in calls.items:
-        end, uri = end_of(call)
+        end = call.caller if uri is None else call.callee
         item = None if isinstance(end, UnsetType) else _item(end)
         if item is None:
             skipped += 1
             continue
-        ranges, lost = _ranges(call.from_ranges)
-        skipped += lost
+        ranges = Items[WireRange](())
+        try:
+            if not isinstance(call.from_ranges, UnsetType):
+                ranges = decode_items(call.from_ranges, WireRange)
+        except Malformed:
+            skipped += 1
+        skipped += ranges.skipped
         # Some servers name a call twice when a function is declared twice.
-        calls_at = dict.fromkeys(Spot(uri or item.item.uri, one) for one in ranges)
-        found.append(FoundEdge(item, incoming, name=item.name, spots=(*item.spots, *calls_at)))
+        calls_at = dict.fromkeys(Spot(uri or item.item.uri, one) for one in ranges.items)
+        found.append(FoundEdge(item, uri is None, name=item.name, spots=(*item.spots, *calls_at)))
     return Reading(tuple(found), skipped)
-
-
-def _ranges(raw: Raw | UnsetType) -> tuple[tuple[WireRange, ...], int]:
-    if isinstance(raw, UnsetType):
-        return (), 0
-    try:
-        items = decode_items(raw, WireRange)
-    except Malformed:
-        return (), 1
-    return items.items, items.skipped
 
 
 def _item(raw: Raw) -> FoundItem | None:

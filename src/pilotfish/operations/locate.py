@@ -237,16 +237,13 @@ def _file_parts(path: str) -> tuple[str, ...]:
 
 def _preferred(name: Name, fitting: list[_Entry]) -> list[_Entry]:
     fitting = [entry for entry in fitting if entry.own == name.parts] or fitting
-    fitting = [entry for entry in fitting if _is_declaration(entry)] or fitting
+    declared = (one for one in fitting if one.symbol.kind not in _ADDITIONS)
+    fitting = [one for one in declared if not _IMPLEMENTATION.match(one.symbol.name)] or fitting
     fitting = [entry for entry in fitting if not entry.local] or fitting
     # `app.get = function get` is two symbols to some servers: the member is the one that others use.
     return list({(entry.symbol.path, entry.symbol.line, entry.own): entry for entry in reversed(fitting)}.values())[
         ::-1
     ]
-
-
-def _is_declaration(entry: _Entry) -> bool:
-    return entry.symbol.kind not in _ADDITIONS and not _IMPLEMENTATION.match(entry.symbol.name)
 
 
 def _chosen(said: str, index: int | None, named: Sequence[tuple[str, Location]]) -> SymbolLookup:

@@ -141,24 +141,18 @@ def _size(text: str) -> int:
 def _page(answer: Answer[Any], *, grouped: bool) -> _Page:
     meta = answer.meta
     page = _body(answer, grouped=grouped)
-    if _is_refusal(answer):
+    if not answer.ok and {error.code for error in answer.errors} == {Code.INVALID_INPUT}:
+        # The question itself was wrong: no server was asked, and its state says nothing.
         page.head[:0] = [_message(error.message) for error in answer.errors]
         return page
     failed = [_message(error_text(error)) for error in answer.errors if error.message not in (meta.reason or "")]
     page.head[:0] = [] if meta.state is State.FRESH else [state_line(meta)]
-    page.tail += [*failed, *(f"note: {_message(warning)}" for warning in meta.warnings), *_mentions(meta)]
-    return page
-
-
-def _mentions(meta: Meta) -> Iterator[str]:
+    page.tail += [*failed, *(f"note: {_message(warning)}" for warning in meta.warnings)]
     if meta.also_mentioned:
         files = "another file mentions" if meta.also_mentioned == 1 else f"{meta.also_mentioned} more files mention"
-        yield f"note: {files} the name, and the server sees no use there: a comment, a string, something else"
-
-
-def _is_refusal(answer: Answer[Any]) -> bool:
-    """Whether the question itself was wrong: then no server was asked, and its state says nothing."""
-    return not answer.ok and bool(answer.errors) and all(error.code is Code.INVALID_INPUT for error in answer.errors)
+        what = "the name, and the server sees no use there: a comment, a string, something else"
+        page.tail.append(f"note: {files} {what}")
+    return page
 
 
 def _body(answer: Answer[Any], *, grouped: bool) -> _Page:

@@ -111,24 +111,12 @@ def at_position(asked: RequestContext) -> dict[str, object]:
     return {"textDocument": TextDocumentIdentifier(asked.document), "position": asked.place}
 
 
-def of_document(asked: RequestContext) -> object:
-    return {"textDocument": TextDocumentIdentifier(asked.document)}
-
-
 def of_references(asked: RequestContext) -> object:
     return {**at_position(asked), "context": {"includeDeclaration": asked.question.include_declaration}}
 
 
-def of_query(asked: RequestContext) -> object:
-    return {"query": asked.query}
-
-
 def of_item(asked: RequestContext) -> object:
     return {"item": protocol_item(asked.hierarchy_item)}
-
-
-def of_rename(asked: RequestContext) -> object:
-    return {**at_position(asked), "newName": asked.new_name}
 
 
 def of_actions(asked: RequestContext) -> object:
@@ -260,15 +248,20 @@ _ROWS = (
         is_sorted=False,
     ),
     OperationRow(
-        Operation.DOCUMENT_SYMBOL, Request("textDocument/documentSymbol", of_document, read_document_symbols), _SYMBOLS,
-        (QuestionForm(("filePath",)),),
+        Operation.DOCUMENT_SYMBOL,
+        Request(
+            "textDocument/documentSymbol",
+            lambda asked: {"textDocument": TextDocumentIdentifier(asked.document)}, read_document_symbols,
+        ),
+        _SYMBOLS, (QuestionForm(("filePath",)),),
         tool="lsp_document_symbols", verb="symbols", opta="lsp_document_symbols",
         description="Outline of a file: its symbols and where they are.",
         advice="Use it instead of reading a long file.",
         optional=("depth", "kinds", *PAGED), cap=MAX_OUTLINE, keep=outline, is_sorted=False,
     ),
     OperationRow(
-        Operation.WORKSPACE_SYMBOL, Request("workspace/symbol", of_query, read_workspace_symbols), _SYMBOLS,
+        Operation.WORKSPACE_SYMBOL,
+        Request("workspace/symbol", lambda asked: {"query": asked.query}, read_workspace_symbols), _SYMBOLS,
         (QuestionForm(("query",), ("filePath",)),),
         tool="lsp_workspace_symbols", verb="workspace-symbols", opta="lsp_symbols",
         description="Find symbols by name in the whole workspace.",
@@ -316,7 +309,8 @@ _ROWS = (
         advice="Use it instead of running the compiler or linter.",
     ),
     OperationRow(
-        Operation.RENAME, Request("textDocument/rename", of_rename), Changes, PLACE,
+        Operation.RENAME,
+        Request("textDocument/rename", lambda asked: {**at_position(asked), "newName": asked.new_name}), Changes, PLACE,
         tool="lsp_rename", verb="rename", opta="lsp_rename",
         description="Rename a symbol everywhere; by default only a diff.", advice="Use it instead of editing each use.",
         required=("newName",), optional=("apply",), writes=True, is_wide=True,

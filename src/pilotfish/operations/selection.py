@@ -8,7 +8,7 @@ Order: what is in the workspace before what is not, then by file and place; symb
 match; an outline and signatures as the server gave them; actions too, the preferred ones first.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -93,7 +93,11 @@ def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) 
     items = _distinct(found.resolved(views[server]) for server, found in selection.chosen)
     if row.data is Hover:
         return joined(tuple(item for item in items if isinstance(item, Hover)))
-    return tuple(_numbered(items))
+    # Actions that can be done get the number by which they are asked for, from 1; the others stand behind them.
+    return tuple(
+        replace(item, number=number) if isinstance(item, Action) and item.disabled is None else item
+        for number, item in enumerate(items, 1)
+    )
 
 
 def _identity(server: str, found: ServerResult) -> object:
@@ -147,9 +151,3 @@ def _key(item: Item) -> tuple[str, int, int, str] | None:
             return item.location.path, item.location.line, item.location.character, item.name
         case _:
             return None
-
-
-def _numbered(items: Sequence[Item]) -> Iterator[Item]:
-    """Actions that can be done get the number by which they are asked for, from 1; the others stand behind them."""
-    for number, item in enumerate(items, 1):
-        yield replace(item, number=number) if isinstance(item, Action) and item.disabled is None else item

@@ -96,11 +96,6 @@ def _tool(row: OperationRow, name: str) -> OperationTool:
     return OperationTool(name, row, forms)
 
 
-def _opta(row: OperationRow, name: str) -> OperationTool:
-    optional = tuple(name for name in row.optional if name == "includeDeclaration")
-    return OperationTool(name, row, (QuestionForm((*row.forms[0].required, *row.required), optional),), SNAKE)
-
-
 def operation_tools(rows: Iterable[OperationRow]) -> Mapping[str, OperationTool]:
     """By operation: what the one tool takes for each."""
     return {row.operation: _tool(row, ONE_TOOL) for row in rows}
@@ -111,7 +106,13 @@ def named_tools(rows: Iterable[OperationRow]) -> Mapping[str, OperationTool]:
 
 
 def opta_tools(rows: Iterable[OperationRow]) -> Mapping[str, OperationTool]:
-    return {row.opta: _opta(row, row.opta) for row in rows if row.opta is not None}
+    tools = dict[str, OperationTool]()
+    for row in rows:
+        if row.opta is not None:
+            optional = tuple(name for name in row.optional if name == "includeDeclaration")
+            form = QuestionForm((*row.forms[0].required, *row.required), optional)
+            tools[row.opta] = OperationTool(row.opta, row, (form,), SNAKE)
+    return tools
 
 
 OPERATIONS = operation_tools(ROWS.values())

@@ -101,12 +101,8 @@ def _without_blanks(tool: OperationTool, given: Mapping[str, object]) -> Mapping
     kept = {name: value for name, value in given.items() if value != "" or name not in known}
     if kept.get(tool.dialect.name_of("symbol")):
         numbers = {tool.dialect.name_of("line"), tool.dialect.name_of("character")} - needed
-        kept = {name: value for name, value in kept.items() if name not in numbers or not _is_zero(value)}
+        kept = {name: value for name, value in kept.items() if name not in numbers or str(value) != "0"}
     return kept
-
-
-def _is_zero(value: object) -> bool:
-    return value == "0" or (isinstance(value, int) and not isinstance(value, bool) and value == 0)
 
 
 def usage(tool: OperationTool) -> str:

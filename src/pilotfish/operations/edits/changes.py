@@ -5,7 +5,7 @@ after, and so a diff for each. Where a text is not at hand (an external file, on
 listed without a diff; applying them is refused.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from difflib import unified_diff
 from typing import assert_never
 
@@ -37,7 +37,9 @@ def preview(plan: EditPlan, view: View) -> Changes:
 
 def to_confirm(plan: EditPlan) -> tuple[str, ...]:
     """What the server wants a person to agree to first."""
-    return tuple(dict.fromkeys(label for operation in plan.operations for label in _to_confirm(operation)))
+    parts = [part for one in plan.operations for part in (one.edits if isinstance(one, TextChange) else (one,))]
+    annotations = (part.annotation for part in parts)
+    return tuple(dict.fromkeys(one.label for one in annotations if one is not None and one.needs_confirmation))
 
 
 class _File(Struct):
@@ -106,13 +108,6 @@ def _change(file: _File, view: View) -> FileChange | None:
 
 def _spot(resource: Resource) -> Spot:
     return Spot(resource.uri, NOWHERE)
-
-
-def _to_confirm(operation: EditOperation) -> Iterator[str]:
-    parts = operation.edits if isinstance(operation, TextChange) else (operation,)
-    for part in parts:
-        if part.annotation is not None and part.annotation.needs_confirmation:
-            yield part.annotation.label
 
 
 def file_change(old: str | None, new: str | None, before: str | None, after: str | None, edits: int) -> FileChange:

@@ -151,6 +151,7 @@ class ChangeRunner:
         for use in uses:
             proposal = await self._in_component(job, proposal, use, old, caveats)
         outline = await self._outline(job, subject)
+        same = [one for one in outline if bare_name(one.name) == new]
         return Intent(
             proposal.edit.plan,
             proposal,
@@ -160,7 +161,7 @@ class ChangeRunner:
             caveats=(*caveats.values(), *unread),
             warnings=(
                 *hidden_builtin(new, language),
-                *_same_name(new, outline),
+                *(f"{one.path}:{one.line} already has a {one.kind} {one.name}" for one in same[:1]),
                 *_taken(job, subject, proposal, old),
             ),
             renamed=None if _is_local(old, proposal.edit.plan, outline) else old,
@@ -364,12 +365,6 @@ def _lines_left(paths: Sequence[AbsPath], texts: Mapping[AbsPath, str | None], o
     """The lines, from 1, that mention the name, by file; `texts` are newer than the disk. Blocking: for a thread."""
     newest = {path: texts.get(path) or head_of(path, MAX_FILE_BYTES).decode(errors="replace") for path in paths}
     return {path: lines for path, text in newest.items() if (lines := lines_with(text, old))}
-
-
-def _same_name(new: str, outline: Sequence[Symbol]) -> list[str]:
-    """What the file declares under the new name already."""
-    same = [one for one in outline if bare_name(one.name) == new]
-    return [f"{one.path}:{one.line} already has a {one.kind} {one.name}" for one in same[:1]]
 
 
 def _taken(job: Job, subject: Subject, proposal: EditProposal, old: str) -> list[str]:

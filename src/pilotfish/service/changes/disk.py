@@ -9,7 +9,7 @@ import stat
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staging import MAX_FILES, Disk, Free, Regular, StagedFolder, StagedTree
-from pilotfish.policy.boundary import Admitted, Boundary, Place, Want, admit, open_admitted
+from pilotfish.policy.boundary import Boundary, Place, Want, admit, open_admitted
 from pilotfish.policy.openat import identity_of, parent_of, status_of
 from pilotfish.system.ports import EditableFiles
 
@@ -30,7 +30,18 @@ class DiskNow(Disk):
             raise Refused(Code.EXTERNAL, f"{path} is not changed: it is in a folder of dependencies")
         if itself and os.path.islink(path):
             raise Refused(Code.NOT_A_FILE, f"{path} is a symbolic link")
-        return _entry(place)
+        try:
+            with parent_of(place.root, place.segments) as (folder, name):
+                status = status_of(folder, name)
+        except Refused as refusal:
+            if refusal.code is not Code.FILE_MISSING:
+                raise
+            status = None
+        if status is None:
+            return Free(place)
+        if stat.S_ISDIR(status.st_mode):
+            return StagedFolder(place)
+        return Regular(place, identity_of(status), stat.S_IMODE(status.st_mode))
 
     def read(self, file: Regular) -> tuple[str, bool]:
         path, descriptor = file.place.path, open_admitted(file.place)
@@ -59,18 +70,3 @@ class DiskNow(Disk):
             if len(files) + len(folders) > MAX_FILES:
                 raise Refused(Code.LIMIT_EXCEEDED, f"more than {MAX_FILES} files in {folder.place.path}")
         return StagedTree(tuple(files), tuple(folders))
-
-
-def _entry(place: Admitted) -> Free | Regular | StagedFolder:
-    try:
-        with parent_of(place.root, place.segments) as (folder, name):
-            status = status_of(folder, name)
-    except Refused as refusal:
-        if refusal.code is not Code.FILE_MISSING:
-            raise
-        status = None
-    if status is None:
-        return Free(place)
-    if stat.S_ISDIR(status.st_mode):
-        return StagedFolder(place)
-    return Regular(place, identity_of(status), stat.S_IMODE(status.st_mode))

@@ -17,7 +17,7 @@ from pilotfish.errors import Code, Failure, Refused, ServerFailed
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.codec import Malformed
-from pilotfish.protocol.edits import EditOperation, EditPlan, TextChange, edit_plan
+from pilotfish.protocol.edits import EditPlan, TextChange, edit_plan
 from pilotfish.protocol.wire import WireCommand
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.ledger import FileToSend
@@ -28,7 +28,7 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.ownership import is_of_linked_worktree
 from pilotfish.system.real_path import real_path
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.tasks import side_by_side
 
 MAX_ASKS = 3
 """Once, again after it was sent the files, and once more should a file have changed meanwhile."""
@@ -118,23 +118,17 @@ class EditProposals:
 
     async def collect(self, job: Job, candidates: Sequence[Candidate], ask: AskServer) -> CollectedProposals:
         """Ask all candidates at the same time; the results are in their order."""
-        answers: dict[int, EditProposal | Failure | None] = {}
 
-        async def one(number: int, candidate: Candidate) -> None:
+        async def one(candidate: Candidate) -> EditProposal | Failure | None:
             try:
-                answers[number] = await self.use(
-                    job, candidate, lambda session: self._proposal_of(job, session, candidate, ask)
-                )
+                return await self.use(job, candidate, lambda session: self._proposal_of(job, session, candidate, ask))
             except Failure as failure:
-                answers[number] = failure
+                return failure
 
-        async with owned_tasks() as tasks:
-            for number, candidate in enumerate(candidates):
-                tasks.start_soon(one, number, candidate)
-        ordered = [answers[number] for number in sorted(answers)]
+        answers = await side_by_side(one, candidates)
         return CollectedProposals(
-            tuple(answer for answer in ordered if isinstance(answer, EditProposal)),
-            tuple(answer for answer in ordered if isinstance(answer, Failure)),
+            tuple(answer for answer in answers if isinstance(answer, EditProposal)),
+            tuple(answer for answer in answers if isinstance(answer, Failure)),
         )
 
     def expect(self, session: Session, file: FileToSend) -> None:
@@ -162,8 +156,11 @@ class EditProposals:
                 edit = await ask(session, candidate)
                 if edit is None:
                     return None
-                if not await self._show(session, job.workspace, edit.plan) and _is_current(session, edit.plan):
-                    seen = {path: session.documents.text(path).string for path in _open_texts(session, edit.plan)}
+                shown, documents = await self._show(session, job.workspace, edit.plan), session.documents
+                changes = _open_changes(session, edit.plan)
+                is_current = all(one.version in {None, documents.version(path)} for path, one in changes)
+                if is_current and not shown:
+                    seen = {path: documents.text(path).string for path, _ in changes}
                     return EditProposal(candidate, session.encoding, edit, seen, caveat)
         raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="Try again.")
 
@@ -208,12 +205,9 @@ def plan_of(session: Session, answer: Raw) -> EditPlan:
     except Malformed as malformed:
         message = f"{session.server} sent a malformed edit: {malformed}"
         raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
-    return EditPlan(tuple(one for one in plan.operations if not _is_elsewhere(one, session.root)))
-
-
-def _is_elsewhere(operation: EditOperation, root: AbsPath) -> bool:
-    path = operation.resource.path if isinstance(operation, TextChange) else None
-    return path is not None and is_of_linked_worktree(path, root)
+    elsewhere = {path for path in _texts_of(plan) if is_of_linked_worktree(path, session.root)}
+    kept = (one for one in plan.operations if not isinstance(one, TextChange) or one.resource.path not in elsewhere)
+    return EditPlan(tuple(kept))
 
 
 def with_component(base: EditProposal, there: Sequence[EditProposal], imported: str, new: str) -> EditProposal | None:
@@ -245,26 +239,11 @@ def changed_files(plan: EditPlan) -> set[AbsPath]:
     return {AbsPath(real_path(path)) for path in _texts_of(plan)}
 
 
-def _is_current(session: Session, plan: EditPlan) -> bool:
-    """Whether the versions in the edit are those that the server has."""
-    documents = session.documents
-    return all(
-        operation.version is None or operation.version == documents.version(path)
-        for operation in plan.operations
-        if isinstance(operation, TextChange) and (path := _open_path(session, operation)) is not None
-    )
-
-
-def _open_texts(session: Session, plan: EditPlan) -> list[AbsPath]:
-    changes = [operation for operation in plan.operations if isinstance(operation, TextChange)]
-    return [path for change in changes if (path := _open_path(session, change)) is not None]
-
-
-def _open_path(session: Session, change: TextChange) -> AbsPath | None:
-    if change.resource.path is None:
-        return None
-    real = AbsPath(real_path(change.resource.path))
-    return real if session.documents.is_open(real) else None
+def _open_changes(session: Session, plan: EditPlan) -> list[tuple[AbsPath, TextChange]]:
+    """The changes of texts that the server was sent, with their real paths."""
+    changes = [one for one in plan.operations if isinstance(one, TextChange) and one.resource.path is not None]
+    placed = [(AbsPath(real_path(one.resource.path or "")), one) for one in changes]
+    return [(path, one) for path, one in placed if session.documents.is_open(path)]
 
 
 def _texts_of(plan: EditPlan) -> list[AbsPath]:

@@ -3,7 +3,7 @@
 A server that fails becomes an error of the answer, never an empty list; one that is still indexing makes it partial.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any
@@ -25,13 +25,13 @@ from pilotfish.api.answers import (
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
-from pilotfish.model import AbsPath, Encoding, Position
+from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction, joined_actions, overlapping, with_ids
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
-from pilotfish.operations.hierarchy import FoundItem, read_items
+from pilotfish.operations.hierarchy import read_items
 from pilotfish.operations.names import bare_name, word_at
 from pilotfish.operations.results import Reading, RequestContext, ServerResult
-from pilotfish.operations.rows import ROWS, OperationRow, Request, at_position
+from pilotfish.operations.rows import ROWS, Request, at_position
 from pilotfish.operations.selection import Backdrop, ResultSelection, best_first, resolved, selected
 from pilotfish.policy.boundary import Place, classify
 from pilotfish.protocol.codec import Malformed
@@ -83,12 +83,12 @@ class QuestionRunner:
         workspace = visit.workspace
         started = current_time()
         workspace.require_enabled()
-        row = ROWS[question.operation]
+        is_wide = ROWS[question.operation].is_wide
         subject = await self.subjects.find(question, visit)
         candidates = await self.candidates(question, subject, workspace)
-        ask = partial(self._replies, row, question, visit)
+        ask = partial(self._replies, question, visit)
         replies = await ask(subject, candidates)
-        if row.is_wide:
+        if is_wide:
             name = name_asked_about(question, subject) or ""
             uses, unread = await self.subjects.component_uses(name, subject, candidates, visit)
             replies += [Reply(OURSELVES, caveat=one) for one in unread]
@@ -97,20 +97,18 @@ class QuestionRunner:
                 failures = [one.failure.message for one in there if one.failure is not None]
                 why = not_included(name, [use.path], " ".join(failures), workspace.root)
                 replies += [one for one in there if one.reading is not None] or [Reply(OURSELVES, caveat=why)]
-        answer = await self._answer(row, question, replies, visit, started)
+        answer = await self._answer(question, replies, visit, started)
         if question.operation is Operation.CODE_ACTIONS and subject.text is not None and answer.data:
             answer = replace(answer, data=with_ids(answer.data, subject.text.string))
-        if (
-            question.operation is Operation.DEFINITION
-            and answer.ok
-            and not answer.data
-            and subject.declared is not None
-        ):
+        is_unseen = question.operation is Operation.DEFINITION and answer.ok and not answer.data
+        if is_unseen and subject.declared is not None:
             # The server knows the symbol by its outline alone, as in much JavaScript.
             effort = Effort(answer.meta.duration_ms, answer.meta.server_hits, answer.errors, total=1)
-            answer = answer_from(question.operation, (place_of(subject.declared),), effort)
+            at = subject.declared
+            extent = (at.line, at.character, at.end_line, at.end_character)
+            answer = answer_from(question.operation, (Location(*extent, path=at.path, text=at.text),), effort)
         about = () if subject.path is None else (subject.path,)
-        lacking = workspace.hidden_uses(*about) if row.is_wide else ()
+        lacking = workspace.hidden_uses(*about) if is_wide else ()
         return with_warnings(answer, (*workspace.config_notes(*about), *lacking))
 
     async def text(self, path: AbsPath) -> Text:
@@ -140,46 +138,28 @@ class QuestionRunner:
         raise no_server(question, Expected(choice.expected.spec.id, install, why.hint), word)
 
     async def _replies(
-        self,
-        row: OperationRow,
-        question: Question,
-        visit: Visit,
-        subject: Subject,
-        candidates: Sequence[Candidate],
+        self, question: Question, visit: Visit, subject: Subject, candidates: Sequence[Candidate]
     ) -> list[Reply]:
         workspace = visit.workspace
 
         async def one(candidate: Candidate) -> Reply:
-            work = partial(self._ask, row, question, subject, workspace, candidate)
-            reply = await self._use(candidate, work, visit)
+            timing = workspace.settings(candidate.spec.id).timing
+            seconds = (timing.initialize_timeout_ms + timing.request_timeout_ms) / 1000
+            work = partial(self._ask, question, subject, workspace, candidate)
+            try:
+                server = self._access.server(workspace, candidate)
+                reply = await self._access.use_server(server, visit.client.id, work, seconds=seconds)
+            except Failure as failure:
+                reply = Reply(candidate.spec.id, failure=failure)
             blocked = workspace.blockage(candidate.spec, subject.path or workspace.root) if reply.failure else None
             return replace(reply, failure=blocked) if blocked else reply
 
         return await side_by_side(one, candidates)
 
-    async def _use(
-        self,
-        candidate: Candidate,
-        work: Callable[[Session], Awaitable[Reply]],
-        visit: Visit,
-    ) -> Reply:
-        timing = visit.workspace.settings(candidate.spec.id).timing
-        seconds = (timing.initialize_timeout_ms + timing.request_timeout_ms) / 1000
-        try:
-            server = self._access.server(visit.workspace, candidate)
-            return await self._access.use_server(server, visit.client.id, work, seconds=seconds)
-        except Failure as failure:
-            return Reply(candidate.spec.id, failure=failure)
-
     async def _ask(
-        self,
-        row: OperationRow,
-        question: Question,
-        subject: Subject,
-        workspace: Workspace,
-        candidate: Candidate,
-        session: Session,
+        self, question: Question, subject: Subject, workspace: Workspace, candidate: Candidate, session: Session
     ) -> Reply:
+        row = ROWS[question.operation]
         request = row.request
         if request is None or request.read is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not a request to a server")
@@ -203,7 +183,10 @@ class QuestionRunner:
                 contexts = await self.request_contexts(session, request, question, subject)
                 answers = [(await self._request(session, candidate, request, asked), asked) for asked in contexts]
             if path is not None and subject.text is not None:
-                await self._follow(session, path, subject.text.string)
+                # The question was about the text that was read first; the server is left with the one on disk.
+                known = await self._texts.unchanged(path)
+                if known is None or known.string != subject.text.string:
+                    await self._ledgers.follow(session, path, gone=False)
             if ledger.behind is not None:
                 caveat = f"{session.server}: {ledger.behind}"
             self._ledgers.close_unused(session)
@@ -213,12 +196,6 @@ class QuestionRunner:
             message = f"{session.server} sent a malformed answer: {malformed}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
         return Reply(session.server, session.encoding, reading, caveat, searched=searched)
-
-    async def _follow(self, session: Session, path: AbsPath, sent: str) -> None:
-        """The question was about the text that was read first; the server is left with the one that is on disk."""
-        known = await self._texts.unchanged(path)
-        if known is None or known.string != sent:
-            await self._ledgers.follow(session, path, gone=False)
 
     async def load(
         self,
@@ -277,7 +254,9 @@ class QuestionRunner:
     ) -> list[RequestContext]:
         """One for each request that the question takes: some servers offer a fix only at the very diagnostic, so that
         the actions of a whole line are those of the line and of each diagnostic on it."""
-        about = [subject, *(replace(subject, position=position) for position in _also(question, subject))]
+        # The further declarations whose uses belong to the answer.
+        also = subject.also if question.operation is Operation.REFERENCES else ()
+        about = [subject, *(replace(subject, position=position) for position in also)]
         contexts = [await self.request_context(session, request, question, one) for one in about]
         if question.operation is Operation.CODE_ACTIONS and question.character is None:
             whole = contexts[0]
@@ -309,19 +288,12 @@ class QuestionRunner:
         items = read_items(prepared, asked).found
         if not items:
             raise Refused(Code.NOT_FOUND, f"Nothing at this position has {question.operation}.")
-        return replace(asked, item=_first(items).raw)
+        return replace(asked, item=items[0].raw)
 
     # --- The answer --------------------------------------------------------------------------------------------------
 
-    async def _answer(
-        self,
-        row: OperationRow,
-        question: Question,
-        replies: Sequence[Reply],
-        visit: Visit,
-        started: float,
-    ) -> Answer[Any]:
-        workspace = visit.workspace
+    async def _answer(self, question: Question, replies: Sequence[Reply], visit: Visit, started: float) -> Answer[Any]:
+        workspace, row = visit.workspace, ROWS[question.operation]
         answered = [reply for reply in replies if reply.reading is not None]
         readings = await self._readings(question, answered, visit)
         selection = selected(row, question, readings, workspace.root)
@@ -349,7 +321,7 @@ class QuestionRunner:
             truncated=selection.truncated,
             total=selection.total if isinstance(data, tuple) else None,
             offset=selection.offset,
-            also_mentioned=_other_mentions(row, answered),
+            also_mentioned=_other_mentions(answered) if question.operation is Operation.REFERENCES else 0,
         )
         return answer_from(question.operation, data, effort)
 
@@ -404,17 +376,6 @@ def name_asked_about(question: Question, subject: Subject) -> str | None:
     return bare_name(question.query) if question.query else None
 
 
-def place_of(symbol: Location) -> Location:
-    """The place of a symbol alone."""
-    extent = (symbol.line, symbol.character, symbol.end_line, symbol.end_character)
-    return Location(*extent, path=symbol.path, text=symbol.text)
-
-
-def _also(question: Question, subject: Subject) -> tuple[Position, ...]:
-    """The further declarations whose uses belong to the answer."""
-    return subject.also if question.operation is Operation.REFERENCES else ()
-
-
 def _merged(readings: Sequence[Reading[ServerResult]]) -> Reading[ServerResult]:
     first = readings[0]
     actions = [[one for one in reading.found if isinstance(one, FoundAction)] for reading in readings]
@@ -449,10 +410,8 @@ def _judged(reply: Reply, answered: Sequence[Reply], question: Question, workspa
     return reply.searched.caveat(reply.server, _paths(reply.reading), workspace.root)
 
 
-def _other_mentions(row: OperationRow, replies: Sequence[Reply]) -> int:
+def _other_mentions(replies: Sequence[Reply]) -> int:
     """Files beside the answer's that mention the name of a reference: the least of what the servers' files have."""
-    if row.operation is not Operation.REFERENCES:
-        return 0
     counts = [
         reply.searched.other_mentions(_paths(reply.reading))
         for reply in replies
@@ -463,10 +422,6 @@ def _other_mentions(row: OperationRow, replies: Sequence[Reply]) -> int:
 
 def _paths(reading: Reading[ServerResult]) -> set[AbsPath]:
     return {path for found in reading.found for spot in found.spots if (path := spot.path) is not None}
-
-
-def _first(items: Sequence[FoundItem]) -> FoundItem:
-    return items[0]
 
 
 def _diagnostics_at(session: Session, path: AbsPath, place: WireRange) -> tuple[WireDiagnostic, ...]:

@@ -117,9 +117,6 @@ class QuestionComposer:
                 data = await self._impact(question, made)
         return answer_from(question.operation, data, made.effort())
 
-    async def _find(self, question: Question, made: _Composition) -> DeclaredSymbol:
-        return await self._questions.subjects.declaration(question, made.visit)
-
     # --- Text --------------------------------------------------------------------------------------------------------
 
     async def _sources(self, question: Question, made: _Composition) -> tuple[object, ...]:
@@ -127,7 +124,7 @@ class QuestionComposer:
         found: list[object] = []
         for name in names:
             try:
-                declared = await self._find(replace(question, symbol=name), made)
+                declared = await self._questions.subjects.declaration(replace(question, symbol=name), made.visit)
             except Failure as failure:
                 if len(names) == 1:
                     raise
@@ -139,7 +136,7 @@ class QuestionComposer:
         return tuple(found)
 
     async def _explored(self, question: Question, made: _Composition) -> Exploration:
-        declared = await self._find(question, made)
+        declared = await self._questions.subjects.declaration(question, made.visit)
         hover = await made.ask_at(declared, Operation.HOVER)
         places = await made.uses(declared)
         return Exploration(
@@ -153,10 +150,11 @@ class QuestionComposer:
 
     async def _impact(self, question: Question, made: _Composition) -> Impact:
         if question.symbol is not None or question.file_path is not None:
-            found = await self._impact_of([await self._find(question, made)], {}, frozenset(), made)
+            declared = await self._questions.subjects.declaration(question, made.visit)
+            found = await self._impact_of([declared], {}, frozenset(), made)
             return replace(found, named=True)
         edited = await anyio.to_thread.run_sync(_edited, made.workspace)
-        declared, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
+        changed, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
         unknown = dict[str, list[AbsPath]]()
         for path, before in edited.items():
             try:
@@ -165,15 +163,15 @@ class QuestionComposer:
                 unknown.setdefault(failure.message, []).append(path)
                 found, gone = [], set[str]()
             removed |= gone
-            declared += found
+            changed += found
             if not found:
                 unlisted[path] = None
-        if len(declared) > MAX_CHANGED_SYMBOLS:
-            made.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
+        if len(changed) > MAX_CHANGED_SYMBOLS:
+            made.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(changed)} changed symbols were looked at"] = None
         root = made.workspace.root
         for why, paths in unknown.items():
             made.caveats[f"which symbols changed in {listed(paths, root)} is not known: {why.rstrip('.')}"] = None
-        found = await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made)
+        found = await self._impact_of(changed[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made)
         hidden = {shown_path(path, root) for paths in unknown.values() for path in paths}
         found = replace(found, files=tuple(path for path in found.files if path not in hidden))
         return await self._introduced(found, edited, made) if found.broken else found

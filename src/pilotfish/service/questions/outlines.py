@@ -48,7 +48,11 @@ class EnclosingSymbols:
             at = files.get(path)
             if symbols and at is not None and await self._is_still(at, texts[at]):
                 self._known[texts[at]] = known[path]
-        return tuple(_placed(place, known.get(place.path, ())) for place in places)
+        within = [around(place, known.get(place.path, ())) for place in places]
+        return tuple(
+            place if body is None else replace(place, within=body.name)
+            for place, body in zip(places, within, strict=True)
+        )
 
     async def _is_still(self, path: AbsPath, text: Text) -> bool:
         try:
@@ -64,7 +68,12 @@ async def without_locals(
     doubtful = [one for one in found if _may_be_local(one, workspace)]
     paths = list(dict.fromkeys(path for one in doubtful if (path := one.spots[0].path) is not None))
     known = await outlines_of(paths, outline)
-    dropped = {id(one) for one in doubtful if _is_local(one, known)}
+    dropped = {
+        id(one)
+        for one in doubtful
+        for spot in one.spots[:1]
+        if is_local(one.name, spot.range.start.line + 1, known.get(spot.path or "", ()))
+    }
     return tuple(one for one in found if id(one) not in dropped)
 
 
@@ -73,11 +82,6 @@ def _may_be_local(found: ServerResult, workspace: AbsPath) -> bool:
         return False
     path = found.spots[0].path
     return path is not None and is_inside(path, workspace)
-
-
-def _is_local(found: ServerResult, known: Mapping[str, Sequence[Symbol]]) -> bool:
-    spot = found.spots[0]
-    return is_local(found.name, spot.range.start.line + 1, known.get(spot.path or "", ()))
 
 
 async def outlines_of(files: Sequence[str], outline: Outline) -> dict[str, Sequence[Symbol]]:
@@ -95,8 +99,3 @@ async def outlines_of(files: Sequence[str], outline: Outline) -> dict[str, Seque
         with anyio.move_on_after(SECONDS):
             await side_by_side(look, paths)
     return found
-
-
-def _placed(place: Location, known: Sequence[Body]) -> Location:
-    found = around(place, known)
-    return place if found is None else replace(place, within=found.name)

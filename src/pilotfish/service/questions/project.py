@@ -284,17 +284,15 @@ def _is_whole(rule: Completeness, root: AbsPath) -> bool:
 
 def _skipped(rule: Completeness, root: AbsPath, paths: Sequence[AbsPath]) -> set[AbsPath]:
     """The files that a server which reads the project may leave out. Blocking: for a thread."""
-    outside = {path for path in paths if not is_inside(path, root)}
     by_path = re.compile(rule.skipped_paths) if rule.skipped_paths else None
     by_line = re.compile(rule.skipped_lines.encode(), re.MULTILINE) if rule.skipped_lines else None
-    inside = [path for path in paths if path not in outside]
-    named = {path for path in inside if by_path is not None and by_path.search(os.path.relpath(path, root))}
-    conditional = {
+    return {
         path
-        for path in inside
-        if by_line is not None and path not in named and by_line.search(head_of(path, MAX_HEAD_BYTES))
+        for path in paths
+        if not is_inside(path, root)
+        or (by_path is not None and by_path.search(os.path.relpath(path, root)))
+        or (by_line is not None and by_line.search(head_of(path, MAX_HEAD_BYTES)))
     }
-    return outside | named | conditional
 
 
 def _in_strings(before: str, name: str, paths: Sequence[AbsPath]) -> list[AbsPath]:

@@ -143,13 +143,8 @@ def canonical_id(name: str) -> str:
     return name if name in load() else _aliases().get(name, name)
 
 
-class _Effective(Struct, frozen=True):
-    configured: "Mapping[str, ServerConfig]"
-    named: frozenset[str]
-    specs: Mapping[str, ServerSpec]
-
-
-_lately: deque[_Effective] = deque(maxlen=16)
+_lately: "deque[tuple[Mapping[str, ServerConfig], frozenset[str], Mapping[str, ServerSpec]]]" = deque(maxlen=16)
+"""Configurations, what they name, and the servers that follow."""
 
 
 def effective_servers(
@@ -161,15 +156,11 @@ def effective_servers(
     configuration have them in common.
     """
     names = frozenset(named)
-    for known in tuple(_lately):
-        if known.configured is configured and known.named == names:
-            return known.specs
-    specs = {
-        server_id: effective(load().get(server_id), entry, named=server_id in names)
-        for server_id, entry in configured.items()
-    }
-    specs = with_guests(specs)
-    _lately.append(_Effective(configured, names, specs))
+    for known, with_names, specs in tuple(_lately):
+        if known is configured and with_names == names:
+            return specs
+    found = {name: effective(load().get(name), entry, named=name in names) for name, entry in configured.items()}
+    _lately.append((configured, names, specs := with_guests(found)))
     return specs
 
 
@@ -186,7 +177,16 @@ def with_guests(specs: Mapping[str, ServerSpec]) -> dict[str, ServerSpec]:
 
 def effective(spec: ServerSpec | None, entry: "ServerConfig", *, named: bool = False) -> ServerSpec:
     """The spec under its merged configuration. None is a custom server: assumed to run what the project names."""
-    known = spec or _custom(entry)
+    ids = {**_ids_of(entry.extensions), **entry.language_id}
+    known = spec or ServerSpec(
+        id=entry.id,
+        name=entry.id,
+        languages=tuple(dict.fromkeys(ids.values())),
+        command=(),
+        rank=Rank(role=Role.COMPANION),
+        # Its command was named by the user, or by a project that the user trusts: it may run.
+        risk=Risk.PARSES,
+    )
     ids = {**_ids_of(entry.extensions), **known.files.language_ids, **entry.language_id}
     own_roots = entry.roots != known.root.markers
     return replace(
@@ -200,21 +200,6 @@ def effective(spec: ServerSpec | None, entry: "ServerConfig", *, named: bool = F
         settings=entry.settings,
         watch=entry.watch or None,
         rank=replace(known.rank, named=named or spec is None),
-    )
-
-
-def _custom(entry: "ServerConfig") -> ServerSpec:
-    languages = tuple(dict.fromkeys({**_ids_of(entry.extensions), **entry.language_id}.values()))
-    return ServerSpec(
-        id=entry.id,
-        name=entry.id,
-        languages=languages,
-        command=(),
-        files=FileRule(entry.extensions),
-        root=RootRule(),
-        rank=Rank(role=Role.COMPANION),
-        # Its command was named by the user, or by a project that the user trusts: it may run.
-        risk=Risk.PARSES,
     )
 
 

@@ -80,20 +80,16 @@ class InputEvidence:
         """Folders that have lost their last source; more than are counted are as good as all."""
         self._parts: dict[str, frozenset[str]] = {}
         """By folder: the names, perhaps with a star, that sources mention there."""
-        self._overlooked: set[AbsPath] = set()
-        """Sources that mention more than is looked at."""
+        self._overlooked: set[AbsPath] = set()  # Sources that mention more than is looked at
         self.steering: frozenset[str] = frozenset()
         """The files that configure it, in its root and above, and those that they name."""
-        self.is_cut = False
-        """Its configuration names more files than are looked at."""
+        self.is_cut = False  # Its configuration names more files than are looked at
         self._made_at = time.time_ns()
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
         """The first that was found to have changed; then the server must be started anew."""
-        self.installed = self._packages()
-        """The packages as they were when somebody asked last."""
-        self.renewed: set[str] = set()
-        """The folders of packages that were changed inside since then."""
+        self.installed = self._packages()  # The packages as they were when somebody asked last
+        self.renewed: set[str] = set()  # The folders of packages that were changed inside since then
 
     def holds(self) -> bool:
         """Whether all is as it was. Some microseconds for each input."""
@@ -319,8 +315,7 @@ class _Steering:
         self._extends = inputs.extends
         self._room = MAX_FOLLOWED
         self._left = MAX_FOLLOWING
-        self.is_cut = False
-        """Some file could not be looked into, or had too many names."""
+        self.is_cut = False  # Some file could not be looked into, or had too many names
         self._sections: dict[str, list[str]] = {}
         for name in inputs.steering:
             file, _, section = name.partition("#")

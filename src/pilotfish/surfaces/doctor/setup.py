@@ -44,9 +44,8 @@ def _configuration(loaded: Loaded) -> Iterator[SetupFinding]:
     if not loaded.config.enabled:
         yield SetupFinding("configuration", "note", 'LSP disabled by configuration ("lsp": false): nothing is started')
     for problem in loaded.errors:
-        yield SetupFinding(
-            "configuration", "todo", str(problem), (f"Fix {problem.file}, then: pilotfish config check",)
-        )
+        step = f"Fix {problem.file}, then: pilotfish config check"
+        yield SetupFinding("configuration", "todo", str(problem), (step,))
     for problem in loaded.warnings:
         yield SetupFinding("configuration", "note", str(problem))
     if not loaded.errors and loaded.config.enabled:

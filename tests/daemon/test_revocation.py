@@ -11,7 +11,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Catalogue, ConfigRequest, load_from
 from pilotfish.config.places import user_places
-from pilotfish.config.trust import read_offer, remember_shown
+from pilotfish.config.trust import pin_of, read_offer, write_pin
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.surfaces.cli.main import run
 from support.daemon.homes import DaemonHome, ended, fake_server
@@ -42,7 +42,7 @@ def shown_digest(root: Path) -> str:
     with open_workspace(str(root)) as workspace:
         loaded = load_from(workspace, request)
         offer = read_offer(workspace, loaded.project_file, loaded.project)
-        remember_shown(request.places, workspace, offer)
+        write_pin(request.places.shown, pin_of(workspace, offer))
         return offer.digest
 
 

@@ -28,6 +28,11 @@ class Places(Struct, frozen=True):
         return AbsPath(os.path.join(self.state, "trust"))
 
     @property
+    def shown(self) -> AbsPath:
+        """The folder of what a terminal has shown, see `config.trust`."""
+        return AbsPath(os.path.join(self.state, "shown"))
+
+    @property
     def journals(self) -> AbsPath:
         return AbsPath(os.path.join(self.state, "journal"))
 

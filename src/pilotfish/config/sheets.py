@@ -7,7 +7,7 @@ are in `config.places`. Parent folders are never looked at.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from msgspec import Struct, structs
@@ -233,28 +233,23 @@ def _translated(dialect: ConfigDialect, section: Json, top: JsonPath, canonical_
 
 
 def _add_servers(result: dict[str, Json], unknown: Unknown, servers: Json, path: JsonPath, canonical_id: Names) -> None:
-    for id_, entry, where in _named(servers, path, unknown):
-        if not isinstance(entry, dict):
+    """The servers of an object, or of a list whose items name themselves."""
+    named: list[tuple[Json, Json, JsonPath]] = []
+    if isinstance(servers, dict):
+        named = [(key, entry, (*path, key)) for key, entry in servers.items()]
+    elif isinstance(servers, list):
+        named = [
+            (entry.get("id") if isinstance(entry, dict) else None, entry, (*path, index))
+            for index, entry in enumerate(servers)
+        ]
+    else:
+        unknown.append((path, servers))
+    for id_, entry, where in named:
+        if not isinstance(entry, dict) or not isinstance(id_, str):
             unknown.append((where, entry))
             continue
         unknown += [((*where, key), item) for key, item in entry.items() if key not in UNDERSTOOD]
         _put(result, ("lsp", canonical_id(id_).replace(" ", "-")), _server(entry))
-
-
-def _named(servers: Json, path: JsonPath, unknown: Unknown) -> Iterator[tuple[str, Json, JsonPath]]:
-    """The servers of an object, or of a list whose items name themselves."""
-    match servers:
-        case dict():
-            yield from ((key, entry, (*path, key)) for key, entry in servers.items())
-        case list():
-            for index, entry in enumerate(servers):
-                match entry:
-                    case {"id": str(id_)}:
-                        yield id_, entry, (*path, index)
-                    case _:
-                        unknown.append(((*path, index), entry))
-        case _:
-            unknown.append((path, servers))
 
 
 def _server(entry: Mapping[str, Json]) -> dict[str, Json]:

@@ -332,22 +332,9 @@ def _difference(name: str, before: Json, after: Json) -> list[str]:
 # approval: what was shown, of which folder. It grants nothing by itself.
 
 
-def remember_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer) -> None:
-    """Keep that a person was shown `offer`; raises `BadPin` or `OSError` when that cannot be kept."""
-    write_pin(_folder(places), pin_of(workspace, offer))
-
-
 def was_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer) -> bool:
     """Whether a person was shown exactly this, of exactly this folder."""
     try:
-        return read_pin(_folder(places), workspace.path) == pin_of(workspace, offer)
+        return read_pin(places.shown, workspace.path) == pin_of(workspace, offer)
     except (BadPin, OSError):
         return False
-
-
-def forget_shown(places: Places, workspace: AbsPath) -> None:
-    remove_pin(_folder(places), workspace)
-
-
-def _folder(places: Places) -> AbsPath:
-    return AbsPath(os.path.join(places.state, "shown"))

@@ -30,11 +30,9 @@ from pilotfish.config.trust import (
     Trusted,
     TrustOffer,
     find_obstacle,
-    forget_shown,
     pin_of,
     read_offer,
     read_pins,
-    remember_shown,
     remove_pin,
     was_shown,
     write_pin,
@@ -120,7 +118,7 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
     # By name only: trust in a workspace that is gone can be withdrawn, too.
     workspace = AbsPath(real_path(directory or root_of(root)))
     removed = remove_pin(places.pins, workspace)
-    forget_shown(places, workspace)
+    remove_pin(places.shown, workspace)
     name = printable(workspace)
     text = f"no longer trusted: {name}" if removed else f"not approved with pilotfish trust: {name}"
     _print({"root": workspace, "removed": removed} if as_json else text)
@@ -179,7 +177,7 @@ def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: 
         click.echo(f"  changed since it was trusted: {line}")
     if offer.entries:
         try:
-            remember_shown(places, workspace, offer)
+            write_pin(places.shown, pin_of(workspace, offer))
         except (BadPin, OSError) as error:
             raise Refused(Code.UNTRUSTED, f"the approval cannot be stored: {error}") from None
         click.echo(offer.digest)

@@ -1,15 +1,25 @@
-"""Whether a request is admitted: one pure decision on its head, made before anything else reads it.
+"""Whether a request is admitted: one pure decision on its head, made before anything else reads it; and the keys.
 
 The attacker here is a page in the user's own browser: it can send requests to this address, under its own host name
 (DNS rebinding) or with a form. So the Host header must be ours exactly (T18), no other origin is admitted (T17), bodies
 must be JSON, which a form cannot send (T19), and everything but the sign-in page needs a key.
+
+A key is a token in a private file of the user: it has 256 bits, is made anew each time the server starts, written to a
+file that only the user can read, and removed at the end. It is sent in a header, never in a URL, an argument or an
+environment variable (T21). The page gets a key of its own, which gives access only to what the page shows, in exchange
+for a ticket that works once. Imports no HTTP package.
 """
 
+import hmac
+import os
+import secrets
 from collections.abc import Iterable
+from enum import Enum, auto
 
 from msgspec import Struct
 
-from pilotfish_http.keys import AccessKeys, KeyScope
+from pilotfish.errors import Code, Unavailable
+from pilotfish.system.regular_files import replace_file
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes: the largest body is the proposed text of a file."""
@@ -44,8 +54,6 @@ class Head(Struct, frozen=True):
 
 
 class Objection(Struct, frozen=True):
-    """Why a request is not admitted."""
-
     status: int
     error: str
 
@@ -62,8 +70,7 @@ def own_names(port: int) -> tuple[str, ...]:
     return f"127.0.0.1:{port}", f"localhost:{port}"
 
 
-def objection(head: Head, names: tuple[str, ...], keys: AccessKeys) -> Objection | None:
-    """Why a request is not admitted; None when it is."""
+def objection(head: Head, names: tuple[str, ...], keys: "AccessKeys") -> Objection | None:
     return _stranger(head, names) or _without_key(head, keys) or _not_json(head) or _too_large(head)
 
 
@@ -88,7 +95,7 @@ def _is_visit(head: Head) -> bool:
     return whole and (head.method, head.path) == ("GET", SIGN_IN)
 
 
-def _without_key(head: Head, keys: AccessKeys) -> Objection | None:
+def _without_key(head: Head, keys: "AccessKeys") -> Objection | None:
     if is_open(head):
         return None
     scheme, _, given = (head.only("authorization") or "").partition(" ")
@@ -124,3 +131,78 @@ def _too_large(head: Head) -> Objection | None:
     if length is None or (length.isascii() and length.isdecimal() and int(length[:12]) <= MAX_BODY):
         return None
     return Objection(413, f"the body has more than {MAX_BODY} bytes")
+
+
+# --- Keys -------------------------------------------------------------------------------------------------------------
+
+BYTES = 32
+
+TICKET_SECONDS = 300.0
+"""From printing the link to the browser's first request: a person may have to copy it."""
+
+
+class KeyScope(Enum):
+    EVERYTHING = auto()
+    PAGE = auto()
+    """Only what the live page reads, and the restart of servers."""
+
+
+class AccessKeys:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        """The file with the token."""
+        self._token = secrets.token_urlsafe(BYTES)
+        self._page = secrets.token_urlsafe(BYTES)
+        self._tickets: dict[str, float] = {}
+
+    def publish(self) -> None:
+        """Write the token to its file; raises `Unavailable`."""
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            replace_file(self.path, f"{self._token}\n".encode(), 0o600)
+        except OSError as error:
+            message = f"the token cannot be kept in {self.path}: {error}"
+            raise Unavailable(Code.FILE_UNREADABLE, message) from None
+
+    def withdraw(self) -> None:
+        """Remove the file, unless it holds another server's token by now."""
+        try:
+            with open(self.path, encoding="ascii") as file:
+                ours = file.read().strip() == self._token
+        except (OSError, ValueError):
+            return
+        if ours:
+            os.unlink(self.path)
+
+    def grant(self, given: str) -> KeyScope | None:
+        """What a key gives access to; None for one that is not ours."""
+        # Both are compared, each in constant time, whatever the first says.
+        whole, page = _same(given, self._token), _same(given, self._page)
+        if whole:
+            return KeyScope.EVERYTHING
+        return KeyScope.PAGE if page else None
+
+    def issue_ticket(self, now: float) -> str:
+        made = secrets.token_urlsafe(BYTES)
+        self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}
+        self._tickets[made] = now + TICKET_SECONDS
+        return made
+
+    def redeem(self, given: str, now: float) -> str | None:
+        """Exchange a ticket for the key of the page; None when it was used, or has expired."""
+        known = next((ticket for ticket in self._tickets if _same(given, ticket)), None)
+        if known is None or self._tickets.pop(known) <= now:
+            return None
+        return self._page
+
+
+def _same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), known.encode())
+
+
+class HttpAddress(Struct, frozen=True):
+    """Where it listens. `page` works once."""
+
+    address: str
+    token_file: str
+    page: str

@@ -9,10 +9,12 @@ else that of the conversation in its URL (`/mcp?conversation=ID`); else the fold
 """
 
 import logging
+import os
 import socket
 from collections.abc import AsyncGenerator
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -22,17 +24,16 @@ from anyio.abc import TaskGroup, TaskStatus
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.errors import Code, Refused
 from pilotfish.ipc.client_sessions import ClientSessions, DaemonContext, Upgraded
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
-from pilotfish_http.admission import own_names
+from pilotfish_http.admission import AccessKeys, HttpAddress, own_names
 from pilotfish_http.conversations import HttpConversations
 from pilotfish_http.guard import AsgiReceive, AsgiScope, AsgiSend, Guard
-from pilotfish_http.keys import AccessKeys, HttpAddress, token_file
-from pilotfish_http.metrics import Gauges, metrics_text
+from pilotfish_http.metrics import metrics_text
 from pilotfish_http.overview import Observatory
 from pilotfish_http.routes import Routes, application
 
@@ -57,37 +58,18 @@ class McpEndpoint:
         self._served: McpOverHttp | None = None
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
-        served = self._served or await self._start()
-        await served.handle(scope, receive, send)
-
-    async def _start(self) -> "McpOverHttp":
         async with self._starting:
             served = self._served
             if served is None:
-                sdk = await anyio.to_thread.run_sync(_sdk)
+                sdk = await anyio.to_thread.run_sync(import_module, "pilotfish_http.mcp_sessions")
                 served = self._served = await self._tasks.start(self._run, sdk)
-            return served
+        await served.handle(scope, receive, send)
 
     async def _run(self, sdk: ModuleType, *, task_status: TaskStatus["McpOverHttp"]) -> None:
         served: McpOverHttp = sdk.McpOverHttp(self._service, self._sessions, self._home, self._names)
         async with served.running():
             task_status.started(served)
             await anyio.sleep_forever()
-
-
-def home_of(conversations: HttpConversations, here: AbsPath) -> "Home":
-    """The workspace of clients without roots."""
-
-    def home(conversation: str | None) -> AbsPath:
-        return here if conversation is None else conversations.client(conversation).cwd
-
-    return home
-
-
-def _sdk() -> ModuleType:
-    from pilotfish_http import mcp_sessions
-
-    return mcp_sessions
 
 
 HOST = "127.0.0.1"
@@ -236,20 +218,24 @@ def _peer(transport: "asyncio.Transport") -> PeerAddress:
 @asynccontextmanager
 async def serving(upgraded: Upgraded, context: DaemonContext, port: int) -> AsyncGenerator[HttpAddress]:
     """Listen for as long as the block lasts. Raises `Refused` for a port that cannot be used, `Unavailable`."""
-    service, sessions = upgraded.service, upgraded.sessions
+    service, sessions, here = upgraded.service, upgraded.sessions, upgraded.session(None).cwd
     listener = bound(port)
     names = own_names(listener.getsockname()[1])
-    keys = AccessKeys(token_file(context))
+    keys = AccessKeys(os.path.join(context.folder, "http-token"))
     conversations = HttpConversations(service, sessions, context.store)
 
+    def home(conversation: str | None) -> AbsPath:
+        """The workspace of MCP clients without roots."""
+        return here if conversation is None else conversations.client(conversation).cwd
+
     def metrics() -> str:
-        facts = Gauges(context.about().seconds, len(sessions.all()), service.pool.entries())
-        return metrics_text(service.pool.counters, facts)
+        seconds, entries = context.about().seconds, service.pool.entries()
+        return metrics_text(service.pool.counters, seconds, len(sessions.all()), entries)
 
     try:
-        _publish(keys)
+        keys.publish()
         async with owned_tasks() as tasks:
-            mcp = McpEndpoint(service, sessions, home_of(conversations, upgraded.session(None).cwd), names, tasks)
+            mcp = McpEndpoint(service, sessions, home, names, tasks)
             observatory = Observatory(service, sessions, context.store, context.about, context.clock)
             guard = Guard(application(Routes(conversations, observatory, keys, metrics), mcp), keys, names)
             async with listening(listener, guard):
@@ -260,10 +246,3 @@ async def serving(upgraded: Upgraded, context: DaemonContext, port: int) -> Asyn
     finally:
         listener.close()
         keys.withdraw()
-
-
-def _publish(keys: AccessKeys) -> None:
-    try:
-        keys.publish()
-    except OSError as error:
-        raise Unavailable(Code.FILE_UNREADABLE, f"the token cannot be kept in {keys.path}: {error}") from None

@@ -8,28 +8,25 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import anyio.to_thread
-from msgspec.structs import replace
 
 from pilotfish.api.answers import Answer, error_of
 from pilotfish.api.questions import Question
-from pilotfish.api.status import Instance, ServerRow
+from pilotfish.api.status import ServerRow
 from pilotfish.errors import Code, Refused
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.model import AbsPath
-from pilotfish.operations.tools import ONE_TOOL
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import ServerSpec
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
-from pilotfish.surfaces.mcp.tools import asked
 from pilotfish.system.ownership import top_of
 from pilotfish.system.source_files import files_below
-from pilotfish_http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
+from pilotfish_http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, LoadedState, Whereabouts
 
 HOST = "http"
 """The host name of these client sessions."""
@@ -39,7 +36,7 @@ MAX_LOOKED_AT = 2_000
 
 MAX_ERROR = 1000
 
-_STATES: Mapping[str, Literal["connected", "starting", "error", "not-started"]] = {
+_STATES: Mapping[str, LoadedState] = {
     "active": "connected",
     "starting": "starting",
     "broken": "error",
@@ -89,24 +86,16 @@ class HttpConversations:
         samples = await anyio.to_thread.run_sync(_one_of_each_kind, client.root)
         loaded = {(server.id, server.root): server for server in _expected(workspace, samples)}
         for row in self._service.status(client).rows:
-            loaded |= {
-                (row.server_id, instance.root): _instance(workspace, row, instance) for instance in row.instances
-            }
+            loaded |= {(server.id, server.root): server for server in _of_row(workspace, row)}
             if row.source != "builtin" and all(server != row.server_id for server, _ in loaded):
                 loaded[row.server_id, workspace.root] = _configured(workspace, row)
         servers = tuple(loaded[key] for key in sorted(loaded))
         return LoadedServers(conversation, cwd, servers, any(one.state == "connected" for one in servers))
 
     async def answer(self, conversation: str, question: Question) -> Answer[Any]:
-        """The answer to a question of the conversation."""
         client = self.client(conversation)
         with self._sessions.using(client):
             return await self._service.ask(question, client)
-
-
-def question_in(arguments: Mapping[str, object]) -> Question:
-    """The question in a body. Raises `Refused`, naming every error."""
-    return asked(ONE_TOOL, arguments)
 
 
 def _checked(conversation: str) -> str:
@@ -127,39 +116,26 @@ def _expected(workspace: Workspace, samples: tuple[AbsPath, ...]) -> Iterator[Lo
     """The servers that these files would start, and those that are missing."""
     for path in samples:
         choice = workspace.servers_for(path)
-        yield from (_not_started(candidate) for candidate in choice.servers)
-        for candidate in (*([choice.expected] if choice.expected else []), *choice.withheld):
-            why = workspace.why_unavailable(candidate)
-            yield _not_started(candidate, error_of(why).message)
+        for one in choice.servers:
+            yield _loaded(one.spec, one.root, "not-started")
+        for one in (*([choice.expected] if choice.expected else []), *choice.withheld):
+            yield _loaded(one.spec, one.root, "error", error_of(workspace.why_unavailable(one)).message)
 
 
-def _not_started(candidate: Candidate, error: str | None = None) -> LoadedServer:
-    spec = candidate.spec
-    return LoadedServer(
-        id=spec.id,
-        name=spec.name,
-        root=candidate.root,
-        extensions=spec.files.extensions,
-        state="not-started" if error is None else "error",
-        error=error and sanitised(error, MAX_ERROR),
-    )
+def _of_row(workspace: Workspace, row: ServerRow) -> Iterator[LoadedServer]:
+    for instance in row.instances:
+        state = "error" if row.unavailable and instance.state == "idle" else _STATES[instance.state]
+        error = (instance.last_error or row.unavailable) if state == "error" else None
+        yield _loaded(workspace.specs[row.server_id], instance.root, state, error)
 
 
 def _configured(workspace: Workspace, row: ServerRow) -> LoadedServer:
     """A server that the configuration names, and that no file here would start."""
     why = "disabled by configuration" if row.disabled else row.unavailable
-    found = _not_started(Candidate(workspace.specs[row.server_id], workspace.root, ""), why)
-    return replace(found, state="not-started") if row.disabled else found
+    state = "not-started" if row.disabled or why is None else "error"
+    return _loaded(workspace.specs[row.server_id], workspace.root, state, why)
 
 
-def _instance(workspace: Workspace, row: ServerRow, instance: Instance) -> LoadedServer:
-    state = "error" if row.unavailable and instance.state == "idle" else _STATES[instance.state]
-    error = (instance.last_error or row.unavailable) if state == "error" else None
-    return LoadedServer(
-        id=row.server_id,
-        name=workspace.specs[row.server_id].name,
-        root=instance.root,
-        extensions=row.extensions,
-        state=state,
-        error=error and sanitised(error, MAX_ERROR),
-    )
+def _loaded(spec: ServerSpec, root: str, state: LoadedState, error: str | None = None) -> LoadedServer:
+    shown, extensions = error and sanitised(error, MAX_ERROR), spec.files.extensions
+    return LoadedServer(id=spec.id, name=spec.name, root=root, extensions=extensions, state=state, error=shown)

@@ -6,17 +6,16 @@ request in progress when the server stops is cancelled, and its response ended p
 """
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 import anyio
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.errors import Bug, Code, Failure
+from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.protocol.codec import encode
-from pilotfish_http.admission import MAX_BODY, Objection, head_of, is_open, objection
-from pilotfish_http.failures import body_of, status_of
-from pilotfish_http.keys import AccessKeys
+from pilotfish.sanitise import sanitised
+from pilotfish_http.admission import MAX_BODY, AccessKeys, Objection, head_of, is_open, objection
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +39,24 @@ HEADERS = (
     (b"x-frame-options", b"DENY"),
 )
 """On every response. No header ever lets another origin read anything."""
+
+
+MAX_MESSAGE = 1000
+
+STATUSES = {Code.NOT_FOUND: 404, Code.ROOT_GONE: 409, Code.LIMIT_EXCEEDED: 413}
+"""Where the code says more than the kind."""
+
+KINDS: Mapping[type[Failure], int] = {Refused: 400, Unavailable: 503, ServerFailed: 502, Bug: 500}
+
+
+def status_of(failure: Failure) -> int:
+    return STATUSES.get(failure.code) or KINDS[type(failure)]
+
+
+def body_of(failure: Failure) -> dict[str, str]:
+    """What is wrong, and what to do."""
+    body = {"error": sanitised(failure.message, MAX_MESSAGE), "code": str(failure.code)}
+    return body if failure.hint is None else {**body, "hint": sanitised(failure.hint, MAX_MESSAGE)}
 
 
 class Guard:

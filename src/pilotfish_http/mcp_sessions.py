@@ -35,8 +35,6 @@ Home = Callable[[str | None], AbsPath]
 
 
 class _Client(Struct):
-    """One connection, and its client sessions."""
-
     connection: McpClient
     sessions: set[str] = field(default_factory=set[str])
 
@@ -75,7 +73,6 @@ class McpOverHttp:
                 self._end(named)
 
     async def handle(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
-        """One request."""
         named = Request(scope).headers.get(MCP_SESSION_ID_HEADER)
         client = self._clients.get(named or "")
         if client is not None:

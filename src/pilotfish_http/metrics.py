@@ -1,8 +1,8 @@
 """The counters in the text format of Prometheus, made on request. Nothing is sent anywhere."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-
-from msgspec import Struct, field
+from itertools import chain
 
 from pilotfish.pool.counters import BUCKETS, Counters, Timings
 from pilotfish.pool.entry import Entry
@@ -14,6 +14,9 @@ MIB = 1024 * 1024
 
 Labels = Mapping[str, str]
 
+Family = tuple[str, str, str, Iterable[tuple[Labels, float]]]
+"""Name, kind, text, and the samples."""
+
 _STATES: Mapping[type[Slot], str] = {
     Starting: "starting",
     Running: "running",
@@ -24,24 +27,21 @@ _STATES: Mapping[type[Slot], str] = {
 }
 
 
-class Gauges(Struct, frozen=True):
-    """Present values, beside the counters."""
-
-    seconds: float
-    sessions: int
-    entries: Mapping[Key, Entry] = field(default_factory=dict[Key, Entry])
-
-
-def metrics_text(counters: Counters, facts: Gauges) -> str:
-    """All metrics, in the text format."""
-    return "".join(f"{line}\n" for line in _lines(counters, facts))
+def metrics_text(
+    counters: Counters, seconds: float = 0.0, sessions: int = 0, entries: Mapping[Key, Entry] | None = None
+) -> str:
+    """All metrics, in the text format: the counters, and present values."""
+    lines = chain.from_iterable(_family(*family) for family in _families(counters, seconds, sessions, entries or {}))
+    return "".join(f"{line}\n" for line in chain(lines, _histograms(counters.latency)))
 
 
-def _lines(counters: Counters, facts: Gauges) -> Iterator[str]:
-    yield from _family("uptime_seconds", "gauge", "How long the daemon runs.", [({}, facts.seconds)])
-    yield from _family("client_sessions", "gauge", "Client sessions.", [({}, facts.sessions)])
-    yield from _family("servers", "gauge", "Language servers by state.", _states(facts.entries))
-    yield from _family("server_memory_bytes", "gauge", "Memory of a server's process tree.", _memory(facts.entries))
+def _families(counters: Counters, seconds: float, sessions: int, entries: Mapping[Key, Entry]) -> Iterator[Family]:
+    yield "uptime_seconds", "gauge", "How long the daemon runs.", [({}, seconds)]
+    yield "client_sessions", "gauge", "Client sessions.", [({}, sessions)]
+    states = Counter(_STATES[type(entry.slot)] for entry in entries.values())
+    by_state = [({"state": state}, states[state]) for state in _STATES.values()]
+    yield "servers", "gauge", "Language servers by state.", by_state
+    yield "server_memory_bytes", "gauge", "Memory of a server's process tree.", _memory(entries)
     for name, text, counted in (
         ("server_starts_total", "Starts of a server.", counters.starts),
         ("server_crashes_total", "Crashes of a server.", counters.crashes()),
@@ -49,13 +49,10 @@ def _lines(counters: Counters, facts: Gauges) -> Iterator[str]:
         ("check_timeouts_total", "Checks that ended without a verdict in time.", counters.time_outs),
         ("diagnostics_total", "Diagnostics found by checks.", counters.diagnostics),
     ):
-        yield from _family(name, "counter", text, (({"server": server}, counted[server]) for server in sorted(counted)))
-    failures = (
-        ({"server": server, "code": code}, counters.failures[server, code])
-        for server, code in sorted(counters.failures)
-    )
-    yield from _family("server_failures_total", "counter", "Failures of a server, by what went wrong.", failures)
-    yield from _histograms(counters.latency)
+        yield name, "counter", text, [({"server": server}, counted[server]) for server in sorted(counted)]
+    failed = sorted(counters.failures.items())
+    failures = [({"server": server, "code": code}, count) for (server, code), count in failed]
+    yield "server_failures_total", "counter", "Failures of a server, by what went wrong.", failures
 
 
 def _family(name: str, kind: str, text: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
@@ -73,13 +70,6 @@ def _escaped(value: str) -> str:
     """A path may hold any bytes: what is not UTF-8 is escaped, and so are line breaks."""
     clean = value.encode("utf-8", "backslashreplace").decode()
     return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _states(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:
-    counted = dict.fromkeys(_STATES.values(), 0)
-    for entry in entries.values():
-        counted[_STATES[type(entry.slot)]] += 1
-    yield from (({"state": state}, count) for state, count in counted.items())
 
 
 def _memory(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:

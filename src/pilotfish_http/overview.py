@@ -73,7 +73,6 @@ class Observatory(Struct, frozen=True):
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator["Watch"]:
-        """Watch for changes for as long as the block lasts."""
         watch = Watch()
         async with owned_tasks() as tasks:
             for pulse in (self._service.pool.changed, self._service.recent_feedback.changed, self._sessions.changed):

@@ -7,7 +7,7 @@ The OpenAPI document is made from the types of `shapes` and `api` and from the r
 
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -24,17 +24,16 @@ from pilotfish.api.answers import Answer
 from pilotfish.api.status import Restarted
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.operations.cleaning import structured
-from pilotfish.operations.tools import Format, ToolSet, tool_schemas
+from pilotfish.operations.tools import ONE_TOOL, Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.protocol.wire import JsonObject
+from pilotfish.surfaces.mcp.tools import asked
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.version import VERSION
-from pilotfish_http.admission import EXCHANGE, LOG, RESTART, SIGN_IN
-from pilotfish_http.conversations import HttpConversations, question_in
-from pilotfish_http.failures import body_of, status_of
-from pilotfish_http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend
-from pilotfish_http.keys import AccessKeys
+from pilotfish_http.admission import EXCHANGE, LOG, RESTART, SIGN_IN, AccessKeys
+from pilotfish_http.conversations import HttpConversations
+from pilotfish_http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend, body_of, status_of
 from pilotfish_http.metrics import MEDIA_TYPE
 from pilotfish_http.overview import Observatory
 from pilotfish_http.shapes import (
@@ -59,22 +58,13 @@ NOT_UNDERSTOOD = 422
 
 
 def application(routes: "Routes", mcp: AsgiApplication) -> AsgiApplication:
-    """The ASGI application behind the guard."""
+    documented = [Route(one.path, getattr(routes, one.name), methods=[one.method]) for one in ENDPOINTS]
     router = Router(
         [
             Route(SIGN_IN, routes.sign_in, methods=["GET"]),
             Route(EXCHANGE, routes.exchange, methods=["POST"]),
-            Route("/conversations/{id}/cwd", routes.cwd, methods=["GET"]),
-            Route("/conversations/{id}/cwd", routes.move, methods=["PUT"]),
-            Route("/conversations/{id}/lsp", routes.servers, methods=["GET"]),
-            Route("/conversations/{id}/lsp", routes.ask, methods=["POST"]),
-            Route("/status", routes.status, methods=["GET"]),
-            Route("/events", Events(routes.observatory), methods=["GET"]),
-            Route(RESTART, routes.restart, methods=["POST"]),
-            Route(LOG, routes.log, methods=["GET"]),
-            Route("/metrics", routes.metrics, methods=["GET"]),
-            Route("/openapi.json", routes.openapi, methods=["GET"]),
             Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]),
+            *documented,
         ],
         redirect_slashes=False,
     )
@@ -99,9 +89,9 @@ class Routes(Struct, frozen=True):
     counters: Callable[[], str]
 
     async def sign_in(self, _request: Request) -> Response:
-        made = page()
-        headers = {"content-security-policy": made.policy, "www-authenticate": "Bearer"}
-        return Response(made.document, 401, headers, "text/html")
+        document, policy = page()
+        headers = {"content-security-policy": policy, "www-authenticate": "Bearer"}
+        return Response(document, 401, headers, "text/html")
 
     async def exchange(self, request: Request) -> Response:
         ticket = _read(await request.body(), dict[str, str]).get("ticket", "")
@@ -112,6 +102,10 @@ class Routes(Struct, frozen=True):
                 {"error": "this link was already used, or has expired", "code": str(Code.UNTRUSTED), "hint": hint}, 401
             )
         return _json({"key": key})
+
+    @property
+    def events(self) -> "Events":
+        return Events(self.observatory)
 
     async def cwd(self, request: Request) -> Response:
         return _json(self.conversations.whereabouts(_id(request)))
@@ -127,14 +121,19 @@ class Routes(Struct, frozen=True):
         arguments, where = _read(body, dict[str, object]), _read(body, AskedFrom)
         arguments.pop("cwd", None)
         try:
-            question = question_in(arguments)
+            question = asked(ONE_TOOL, arguments)
         except Refused as refusal:
             status = NOT_UNDERSTOOD if refusal.code is Code.INVALID_INPUT else status_of(refusal)
             return _json(body_of(refusal), status)
         if where.cwd is not None:
             self.conversations.move(_id(request), where.cwd)
-        answer = await _unless_gone(request, lambda: self.conversations.answer(_id(request), question))
-        return _json(structured(answer))
+        async with owned_tasks() as tasks:
+            # When the client disconnects, the question is cancelled, and its requests to servers.
+            tasks.start_soon(_until_gone, request.receive, tasks.cancel_scope)
+            answer = await self.conversations.answer(_id(request), question)
+            tasks.cancel_scope.cancel()
+            return _json(structured(answer))
+        raise Unavailable(Code.CANCELLED, "the client disconnected")
 
     async def status(self, _request: Request) -> Response:
         return _json(structured(await self.observatory.look()))
@@ -151,16 +150,6 @@ class Routes(Struct, frozen=True):
 
     async def openapi(self, _request: Request) -> Response:
         return _json(document())
-
-
-async def _unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
-    """Do it while the client is connected: when it disconnects, cancel it and its requests to servers."""
-    async with owned_tasks() as tasks:
-        tasks.start_soon(_until_gone, request.receive, tasks.cancel_scope)
-        done = await work()
-        tasks.cancel_scope.cancel()
-        return done
-    raise Unavailable(Code.CANCELLED, "the client disconnected")
 
 
 def _id(request: Request) -> str:
@@ -184,15 +173,9 @@ def _json(value: object, status: int = 200, headers: dict[str, str] | None = Non
 FOLDER = Path(__file__).with_name("web")
 
 
-class PageDocument(Struct, frozen=True):
-    document: bytes
-    policy: str
-    """The value of `Content-Security-Policy`."""
-
-
 @cache
-def page() -> PageDocument:
-    """Read once."""
+def page() -> tuple[bytes, str]:
+    """The document, and the value of `Content-Security-Policy`. Read once."""
     style, script = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     document = (FOLDER / "page.html").read_text("utf-8").replace("{style}", style).replace("{script}", script)
     policy = (
@@ -201,7 +184,7 @@ def page() -> PageDocument:
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    return PageDocument(document.encode(), policy)
+    return document.encode(), policy
 
 
 def _digest(source: str) -> str:
@@ -219,8 +202,6 @@ HEAD = {
 
 
 class Events(Struct, frozen=True):
-    """An ASGI application."""
-
     observatory: Observatory
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
@@ -258,14 +239,61 @@ async def _until_gone(receive: AsgiReceive, everything: anyio.CancelScope) -> No
     everything.cancel()
 
 
-# --- The OpenAPI document -----------------------------------------------------------------------------------------
+# --- The table, and the OpenAPI document ------------------------------------------------------------------------------
 
+
+class HttpEndpoint(Struct, frozen=True):
+    """What is answered under a URL by the method of `Routes` with this name, as the document says it."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    answer: str | JsonObject
+    """A shape, or the content."""
+    body: str | None = None
+    """The shape of the body; of the query where there is no body."""
+    also: Mapping[int, str] = {}
+    """Responses besides those to any request."""
+
+
+CWD, LSP = "/conversations/{id}/cwd", "/conversations/{id}/lsp"
+NO_CLIENT = {409: "No client works in this folder."}
+WRONG_QUESTION = {
+    409: "The conversation has no working directory, or it does not exist.",
+    422: "The fields are not a valid question.",
+}
+TEXT: JsonObject = {MEDIA_TYPE: {"schema": {"type": "string"}}}
+JSON = "application/json"
+RESTARTED: JsonObject = {JSON: {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Restarted"}}}}
+
+ENDPOINTS = (
+    HttpEndpoint("GET", CWD, "cwd", "Where a conversation works.", "Whereabouts"),
+    HttpEndpoint(
+        "PUT",
+        CWD,
+        "move",
+        "Say where a conversation works.",
+        "Whereabouts",
+        "Move",
+        {409: "The folder does not exist."},
+    ),
+    HttpEndpoint("GET", LSP, "servers", "The servers of a conversation.", "LoadedServers"),
+    # The name of `Answer` in msgspec's schema.
+    HttpEndpoint(
+        "POST", LSP, "ask", "Run an operation where the conversation works.", "Answer_Any_", "Ask", WRONG_QUESTION
+    ),
+    HttpEndpoint("GET", "/status", "status", "Everything at one moment.", "Everything"),
+    HttpEndpoint("GET", "/events", "events", "The same as it changes.", {"text/event-stream": {}}),
+    HttpEndpoint("GET", LOG, "log", "What a server wrote.", "ServerLog", "NamedServer", NO_CLIENT),
+    HttpEndpoint("POST", RESTART, "restart", "Restart a server of a workspace.", RESTARTED, "NamedServer", NO_CLIENT),
+    HttpEndpoint("GET", "/metrics", "metrics", "Counters for Prometheus.", TEXT),
+    HttpEndpoint("GET", "/openapi.json", "openapi", "This document.", {JSON: {"schema": {"type": "object"}}}),
+)
 
 SHAPES = (
     AskedFrom, Everything, LoadedServers, Move, NamedServer, Restarted, ServerLog, Trouble, Whereabouts, Answer[Any],
 )  # fmt: skip
-ANSWER = "Answer_Any_"
-"""Its name in msgspec's schema."""
 
 ALWAYS = {
     400: "The request cannot be read.",
@@ -285,6 +313,14 @@ ALWAYS = {
 @cache
 def document() -> JsonObject:
     _, components = msgspec.json.schema_components(SHAPES, ref_template="#/components/schemas/{name}")
+    # The fields of the one tool, and where the conversation works.
+    tool = cast("JsonObject", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
+    folder = components["AskedFrom"]["properties"]["cwd"]
+    components["Ask"] = {**tool, "properties": {**tool["properties"], "cwd": folder}}
+    paths: dict[str, JsonObject] = {}
+    for one in ENDPOINTS:
+        item = paths.setdefault(one.path, {"parameters": [_ID]} if "{id}" in one.path else {})
+        item[one.method.lower()] = _operation(one, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -293,78 +329,33 @@ def document() -> JsonObject:
             "description": "Language servers for coding agents. MCP over streamable HTTP is at /mcp.",
         },
         "security": [{"token": []}],
-        "paths": {
-            "/conversations/{id}/cwd": {"parameters": [_ID], "get": _CWD, "put": _MOVE},
-            "/conversations/{id}/lsp": {"parameters": [_ID], "get": _SERVERS, "post": _ask(components)},
-            "/status": {"get": _operation("status", "Everything at one moment.", _shape("Everything"))},
-            "/events": {"get": _operation("events", "The same as it changes.", {"text/event-stream": {}})},
-            "/servers/log": {"parameters": _named(components), "get": _LOG},
-            "/servers/restart": {"post": _RESTART},
-            "/metrics": {"get": _operation("metrics", "Counters for Prometheus.", {MEDIA_TYPE: _TEXT})},
-            "/openapi.json": {"get": _operation("openapi", "This document.", {"application/json": _OBJECT})},
-        },
+        "paths": paths,
         "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 
-def _shape(name: str) -> JsonObject:
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
-
-
-def _operation(
-    name: str, summary: str, content: JsonObject, also: Mapping[str, str] = {}, body: JsonObject | None = None
-) -> JsonObject:
-    troubles = {str(status): text for status, text in ALWAYS.items()} | dict(also)
-    responses: JsonObject = {"200": {"description": "OK.", "content": content}}
-    responses |= {
-        status: {"description": text, "content": _shape("Trouble")} for status, text in sorted(troubles.items())
-    }
-    request = {} if body is None else {"requestBody": {"required": True, "content": body}}
-    return {"operationId": name, "summary": summary, **request, "responses": responses}
-
-
-def _ask(components: Mapping[str, Any]) -> JsonObject:
-    """The body has the fields of the one tool, and where the conversation works."""
-    tool = cast("JsonObject", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
-    folder = components["AskedFrom"]["properties"]["cwd"]
-    schema = {**tool, "properties": {**tool["properties"], "cwd": folder}}
-    also = {
-        "409": "The conversation has no working directory, or it does not exist.",
-        "422": "The fields are not a valid question.",
-    }
-    summary = "Run an operation where the conversation works."
-    return _operation("ask", summary, _shape(ANSWER), also, {"application/json": {"schema": schema}})
-
-
-def _named(components: Mapping[str, Any]) -> list[JsonObject]:
-    """The fields of a server as parameters of a query."""
-    fields = components["NamedServer"]["properties"].items()
-    return [{"name": name, "in": "query", "required": True, "schema": schema} for name, schema in fields]
-
-
-_TEXT: JsonObject = {"schema": {"type": "string"}}
-_OBJECT: JsonObject = {"schema": {"type": "object"}}
 _ID: JsonObject = {
     "name": "id",
     "in": "path",
     "required": True,
     "schema": {"type": "string", "pattern": ID, "maxLength": MAX_ID},
 }
-_CWD = _operation("cwd", "Where a conversation works.", _shape("Whereabouts"))
-_SERVERS = _operation("servers", "The servers of a conversation.", _shape("LoadedServers"))
-_NOBODY = {"409": "No client works in this folder."}
-_LOG = _operation("log", "What a server wrote.", _shape("ServerLog"), _NOBODY)
-_RESTART = _operation(
-    "restart",
-    "Restart a server of a workspace.",
-    {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Restarted"}}}},
-    _NOBODY,
-    _shape("NamedServer"),
-)
-_MOVE = _operation(
-    "move",
-    "Say where a conversation works.",
-    _shape("Whereabouts"),
-    {"409": "The folder does not exist."},
-    _shape("Move"),
-)
+
+
+def _operation(one: HttpEndpoint, components: Mapping[str, Any]) -> JsonObject:
+    troubles = sorted({**ALWAYS, **one.also}.items())
+    responses: JsonObject = {"200": {"description": "OK.", "content": _content(one.answer)}}
+    responses |= {str(status): {"description": text, "content": _content("Trouble")} for status, text in troubles}
+    made: JsonObject = {"operationId": one.name, "summary": one.summary, "responses": responses}
+    if one.body is not None and one.method == "GET":
+        fields = components[one.body]["properties"].items()
+        made["parameters"] = [
+            {"name": name, "in": "query", "required": True, "schema": known} for name, known in fields
+        ]
+    elif one.body is not None:
+        made["requestBody"] = {"required": True, "content": _content(one.body)}
+    return made
+
+
+def _content(shape: str | JsonObject) -> JsonObject:
+    return {JSON: {"schema": {"$ref": f"#/components/schemas/{shape}"}}} if isinstance(shape, str) else shape

@@ -7,8 +7,8 @@ imported on demand: a daemon that does not serve does not pay for them.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 
 import anyio
 import anyio.to_thread
@@ -20,8 +20,8 @@ from pilotfish.ipc.messages import read_params
 from pilotfish.protocol.codec import encode
 from pilotfish.servers.install import extra_command
 from pilotfish.system.ports import BrokenPipe, Stalled
-from pilotfish_http.failures import body_of
-from pilotfish_http.keys import HttpAddress
+from pilotfish_http.admission import HttpAddress
+from pilotfish_http.guard import body_of
 
 
 class ServeParams(Struct, frozen=True):
@@ -60,33 +60,18 @@ class Serving:
         if self._address is not None:
             hint = "Stop the other `pilotfish serve` first, or use that address."
             raise Refused(Code.INVALID_INPUT, f"already serving at {self._address}", hint=hint)
-        _require_http()
+        lacking = [name for name in ("starlette", "uvicorn", "mcp") if find_spec(name) is None]
+        if lacking:
+            message = f"HTTP needs packages that are not installed: {', '.join(lacking)}."
+            raise Unavailable(Code.UNSUPPORTED, message, hint=extra_command("serve"))
+        params = read_params(upgraded.params, ServeParams, ServeParams())
+        if not 0 <= params.port < 1 << 16:
+            raise Refused(Code.INVALID_INPUT, f"{params.port} is not a port")
         self._address = "starting"
         try:
-            surface = await anyio.to_thread.run_sync(_surface)
-            async with surface.serving(upgraded, self._context, _params(upgraded).port) as served:
+            surface = await anyio.to_thread.run_sync(import_module, "pilotfish_http.application")
+            async with surface.serving(upgraded, self._context, params.port) as served:
                 self._address = served.address
                 yield served
         finally:
             self._address = None
-
-
-def _params(upgraded: Upgraded) -> ServeParams:
-    params = read_params(upgraded.params, ServeParams, ServeParams())
-    if not 0 <= params.port < 1 << 16:
-        raise Refused(Code.INVALID_INPUT, f"{params.port} is not a port")
-    return params
-
-
-def _require_http() -> None:
-    """Raise `Unavailable`, with the way to get it, where what serves HTTP is not installed."""
-    lacking = [name for name in ("starlette", "uvicorn", "mcp") if find_spec(name) is None]
-    if lacking:
-        message = f"HTTP needs packages that are not installed: {', '.join(lacking)}."
-        raise Unavailable(Code.UNSUPPORTED, message, hint=extra_command("serve"))
-
-
-def _surface() -> ModuleType:
-    from pilotfish_http import application as http_surface
-
-    return http_surface

@@ -44,6 +44,9 @@ class Whereabouts(Struct, frozen=True, rename="camel"):
     cwd: str | None
 
 
+LoadedState = Literal["connected", "starting", "error", "not-started"]
+
+
 class LoadedServer(Api, frozen=True, kw_only=True):
     """One server at one root."""
 
@@ -51,7 +54,7 @@ class LoadedServer(Api, frozen=True, kw_only=True):
     name: str
     root: str
     extensions: tuple[str, ...]
-    state: Literal["connected", "starting", "error", "not-started"]
+    state: LoadedState
     error: str | None = None
 
 

@@ -5,7 +5,7 @@ It reads every `REFRESH_SECONDS` and paints only what has changed.
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, Protocol, TypeVar, assert_never
+from typing import Any, ClassVar, TypeVar, assert_never
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -13,18 +13,17 @@ from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.geometry import Size
 from textual.widgets import Static
 
-from pilotfish.api.status import Activity, InstanceDetails, Snapshot
+from pilotfish.api.status import Snapshot
 from pilotfish.errors import Failure
-from pilotfish_panel.state import Panel, PanelEffect, pressed, read
+from pilotfish_panel.source import DaemonSource
+from pilotfish_panel.state import Panel, PanelEffect, pressed
 from pilotfish_panel.view import PanelLine, Style, lines_of
 
 T = TypeVar("T")
 
 REFRESH_SECONDS = 2.0
-
 
 FRAME = 4
 """Columns of the frame and the blanks beside it."""
@@ -43,32 +42,14 @@ STYLES: dict[Style, str] = {
 }
 
 
-class PanelSource(Protocol):
-    """Implemented by `source.DaemonSource`. Every method blocks and may raise `Failure`."""
-
-    def snapshot(self) -> tuple[Snapshot, bool]: ...
-
-    def details(self, server: str) -> tuple[InstanceDetails, ...]: ...
-
-    def activity(self) -> Activity: ...
-
-    def log(self, server: str) -> tuple[str, ...]: ...
-
-    def restart(self, server: str) -> str: ...
-
-    def stop(self, server: str) -> str: ...
-
-
 class PanelApp(App[None]):
-    """The panel. `panel` is all of its state."""
-
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
     #panel { border: round $primary; padding: 0 1; width: 1fr; height: 1fr; }
     """
 
-    def __init__(self, source: PanelSource, refresh_seconds: float = REFRESH_SECONDS) -> None:
+    def __init__(self, source: DaemonSource, refresh_seconds: float = REFRESH_SECONDS) -> None:
         super().__init__()
         self.panel = Panel()
         self.paints = 0
@@ -92,33 +73,28 @@ class PanelApp(App[None]):
     def on_key(self, event: events.Key) -> None:
         event.stop()
         event.prevent_default()
-        panel, effect = pressed(self.panel, event.key, event.character)
-        self._show(panel)
+        self.panel, effect = pressed(self.panel, event.key, event.character)
+        self._paint()
         if effect is not None:
             self._do(effect)
 
     def _do(self, effect: PanelEffect) -> None:
-        server = effect.server
+        source, server = self._source, effect.server
         match effect.kind:
             case "close":
                 self.exit()
             case "refresh":
                 self._read()
             case "read-details":
-                self._in_thread(
-                    partial(self._source.details, server),
-                    lambda found: self._show(replace(self.panel, details={server: found})),
-                )
+                self._in_thread(partial(source.details, server), lambda found: self._show(details={server: found}))
             case "read-activity":
-                self._in_thread(self._source.activity, lambda found: self._show(replace(self.panel, activity=found)))
+                self._in_thread(source.activity, lambda found: self._show(activity=found))
             case "read-log":
-                self._in_thread(
-                    partial(self._source.log, server), lambda found: self._show(replace(self.panel, log=found))
-                )
+                self._in_thread(partial(source.log, server), lambda found: self._show(log=found))
             case "restart":
-                self._in_thread(partial(self._source.restart, server), self._done)
+                self._in_thread(partial(source.restart, server), self._done)
             case "stop":
-                self._in_thread(partial(self._source.stop, server), self._done)
+                self._in_thread(partial(source.stop, server), self._done)
             case _:
                 assert_never(effect.kind)
 
@@ -136,43 +112,38 @@ class PanelApp(App[None]):
             self._do(PanelEffect("read-details", self.panel.expanded))
 
     def _have_read(self, found: tuple[Snapshot, bool]) -> None:
+        """The selection stays with its server."""
         self._reading = False
-        self._show(read(self.panel, found[0], daemon=found[1]))
+        self._show(snapshot=found[0], daemon=found[1], error=None)
 
     def _done(self, notice: str) -> None:
-        self._show(replace(self.panel, notice=notice))
+        self._show(notice=notice)
         self._read()
-
-    def _failed(self, failure: Failure) -> None:
-        self._reading = False
-        self._show(replace(self.panel, error=failure.message))
 
     def _in_thread(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Do blocking work in a thread and call `then` with its result; closing the panel does not wait for it."""
-        self.run_worker(self._answered(work, then))
 
-    async def _answered(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        try:
-            result = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-        except Failure as failure:
-            self._failed(failure)
-        else:
-            then(result)
+        async def run() -> None:
+            try:
+                result = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+            except Failure as failure:
+                self._reading = False
+                self._show(error=failure.message)
+            else:
+                then(result)
 
-    def _show(self, panel: Panel) -> None:
-        self.panel = panel
+        self.run_worker(run())
+
+    def _show(self, **changes: Any) -> None:
+        self.panel = replace(self.panel, **changes)
         self._paint()
 
     def _paint(self) -> None:
-        lines = lines_of(self.panel, *_room(self.size))
+        # The frame is as large as the terminal.
+        lines = lines_of(self.panel, max(1, self.size.width - FRAME), max(1, self.size.height - 2))
         if lines == self._shown:
             return
         self._shown = lines
         self.paints += 1
         text = Text("\n").join(Text(line.text, STYLES[line.style], no_wrap=True) for line in lines)
         self.query_one("#panel", Static).update(text)
-
-
-def _room(size: Size) -> tuple[int, int]:
-    """Columns and lines inside the frame, which is as large as the terminal."""
-    return max(1, size.width - FRAME), max(1, size.height - 2)

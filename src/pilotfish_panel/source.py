@@ -2,8 +2,6 @@
 
 from typing import TypeVar
 
-from msgspec import Struct
-
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Terms
@@ -14,13 +12,14 @@ from pilotfish.surfaces.cli.workspace import NOT_RUNNING, ask_daemon
 T = TypeVar("T")
 
 
-class DaemonSource(Struct, frozen=True):
+class DaemonSource:
     """Each call opens its own connection: an open panel keeps no session at the daemon."""
 
-    root: str | None = None
-    terms: Terms | None = None
-    used: frozenset[str] | None = None
-    """The servers of this project's languages; None for every server of the catalogue."""
+    def __init__(self, root: str | None = None, terms: Terms | None = None, used: frozenset[str] | None = None) -> None:
+        """`used`: the servers of this project's languages; None for every server of the catalogue."""
+        self.root = root
+        self.terms = terms
+        self.used = used
 
     def snapshot(self) -> tuple[Snapshot, bool]:
         """The servers, and whether a daemon runs. Raises `Failure`."""

@@ -33,8 +33,6 @@ ViewName = Literal["servers", "diagnostics", "feedback", "log"]
 
 
 class Panel(Struct, frozen=True):
-    """All of the state; the screen is drawn from it."""
-
     snapshot: Snapshot | None = None
     """None until the first has been read."""
     error: str | None = None
@@ -60,40 +58,33 @@ class Panel(Struct, frozen=True):
 
 
 def visible(panel: Panel) -> tuple[ServerRow, ...]:
-    """The rows that match the filter, in the order of the snapshot."""
     rows = panel.snapshot.rows if panel.snapshot else ()
-    query = panel.query.casefold()
-    return tuple(row for row in rows if query in _searched(row)) if query else rows
+
+    def is_found(row: ServerRow) -> bool:
+        words = (row.server_id, WORDS[state_of(row)], *row.extensions, *row.configured_roots)
+        return panel.query.casefold() in "\n".join(words).casefold()
+
+    return tuple(filter(is_found, rows)) if panel.query else rows
 
 
 def selected(panel: Panel) -> ServerRow | None:
-    """The selected row, else the first one."""
     rows = visible(panel)
     return next((row for row in rows if row.server_id == panel.selected), rows[0] if rows else None)
 
 
-def read(panel: Panel, snapshot: Snapshot, *, daemon: bool) -> Panel:
-    """The panel with a new snapshot; the selection stays with its server."""
-    return replace(panel, snapshot=snapshot, daemon=daemon, error=None)
-
-
 def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel, PanelEffect | None]:
     """The panel after a key, and what to do. `key` is its name, `character` what it types."""
-    if panel.question is not None:
-        return _answered(panel, panel.question, key)
+    if (asked := panel.question) is not None:
+        # Anything but `y` means no.
+        if key not in {"y", "Y"}:
+            return replace(panel, question=None), None
+        doing = "restarting" if asked.kind == "restart" else "stopping"
+        return replace(panel, question=None, notice=f"{doing} {asked.server} …"), asked
     if panel.typing:
         return _typed(panel, key, character)
     keys = KEYS if panel.view == "servers" else {**KEYS, **PAGE_KEYS}
     act = keys.get(key) or keys.get(character or "")
     return act(panel) if act else (panel, None)
-
-
-def _answered(panel: Panel, question: PanelEffect, key: str) -> tuple[Panel, PanelEffect | None]:
-    """Anything but `y` means no."""
-    if key in {"y", "Y"}:
-        verb = "restart" if question.kind == "restart" else "stopp"
-        return replace(panel, question=None, notice=f"{verb}ing {question.server} …"), question
-    return replace(panel, question=None), None
 
 
 def _typed(panel: Panel, key: str, character: str | None) -> tuple[Panel, PanelEffect | None]:
@@ -142,27 +133,20 @@ def _escaped(panel: Panel) -> tuple[Panel, PanelEffect | None]:
 
 
 def _shown(view: Literal["diagnostics", "feedback"]) -> "Act":
-    def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
-        return replace(panel, view=view, scroll=0, notice=""), PanelEffect("read-activity")
-
-    return act
+    return lambda panel: (replace(panel, view=view, scroll=0, notice=""), PanelEffect("read-activity"))
 
 
 def _log(panel: Panel) -> tuple[Panel, PanelEffect | None]:
     row = selected(panel)
     if row is None:
         return panel, None
-    return replace(panel, view="log", scroll=0, log=None, selected=row.server_id, notice=""), PanelEffect(
-        "read-log", row.server_id
-    )
+    shown = replace(panel, view="log", scroll=0, log=None, selected=row.server_id, notice="")
+    return shown, PanelEffect("read-log", row.server_id)
 
 
 def _scrolled(distance: int) -> "Act":
-    def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
-        # The screen is drawn with as much of it as there are lines.
-        return replace(panel, scroll=max(0, panel.scroll + distance)), None
-
-    return act
+    # The screen is drawn with as much of it as there are lines.
+    return lambda panel: (replace(panel, scroll=max(0, panel.scroll + distance)), None)
 
 
 def _asked(kind: Literal["restart", "stop"]) -> "Act":
@@ -175,28 +159,15 @@ def _asked(kind: Literal["restart", "stop"]) -> "Act":
     return act
 
 
-def _searched(row: ServerRow) -> str:
-    words = (row.server_id, WORDS[state_of(row)], *row.extensions, *row.configured_roots)
-    return "\n".join(words).casefold()
-
-
 Act = Callable[[Panel], tuple[Panel, PanelEffect | None]]
 
 FAR = 1_000_000
 """Rows: more than any list has."""
 
 STEPS = {
-    "up": -1,
-    "k": -1,
-    "down": 1,
-    "j": 1,
-    "pageup": -PAGE,
-    "pagedown": PAGE,
-    "g": -FAR,
-    "home": -FAR,
-    "G": FAR,
-    "end": FAR,
-}
+    "up": -1, "k": -1, "down": 1, "j": 1, "pageup": -PAGE, "pagedown": PAGE,
+    "g": -FAR, "home": -FAR, "G": FAR, "end": FAR,
+}  # fmt: skip
 """Rows or lines that a key moves by."""
 
 KEYS: Mapping[str, Act] = {

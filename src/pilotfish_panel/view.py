@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from pilotfish.api.status import (
     Activity,
-    ChangedLines,
     FeedbackShown,
-    FileReport,
     Instance,
     InstanceDetails,
     ServerRow,
@@ -76,22 +74,27 @@ class PanelLine(Struct, frozen=True):
 
 def lines_of(panel: Panel, width: int, height: int) -> tuple[PanelLine, ...]:
     """The whole panel: `height` lines, each exactly `width` columns, the selected row among them."""
-    head = [PanelLine(part, line.style) for line in _head(panel) for part in _page_lines(line.text, width)]
-    foot = [PanelLine(part, line.style) for line in _foot(panel, width) for part in _page_lines(line.text, width)]
+    head, foot = (
+        [PanelLine(part, line.style) for line in lines for part in _page_lines(line.text, width)]
+        for lines in (_head(panel), _foot(panel, width))
+    )
     room = max(1, height - len(head) - len(foot))
     if panel.view == "servers":
-        body = _window(list(_body(panel, width)), room)
+        # As many lines as fit, around the selected one.
+        lines = list(_body(panel, width))
+        place = next((number for number, (_, chosen) in enumerate(lines) if chosen), 0)
+        start = min(max(0, place - room // 2), max(0, len(lines) - room))
+        body = [line for line, _ in lines[start : start + room]]
     else:
         page = [PanelLine(part, _page_style(text)) for text in _page(panel) for part in _page_lines(text, width)]
         start = min(panel.scroll, max(0, len(page) - room))
         body = page[start : start + room]
     body += [PanelLine("")] * (room - len(body))
-    fitted = (PanelLine(_exactly(line.text, width), line.style) for line in (*head, *body, *foot))
-    return tuple(fitted)[: max(height, 1)]
+    fitted = [PanelLine(cut(line.text, width), line.style) for line in (*head, *body, *foot)[: max(height, 1)]]
+    return tuple(PanelLine(line.text + " " * (width - columns(line.text)), line.style) for line in fitted)
 
 
 def _page(panel: Panel) -> Iterator[str]:
-    """The lines of a view besides the servers."""
     if panel.view == "log":
         yield from ("loading …",) if panel.log is None else log_lines(panel.log)
     elif panel.activity is None:
@@ -101,8 +104,8 @@ def _page(panel: Panel) -> Iterator[str]:
 
 
 def _page_lines(text: str, width: int) -> Sequence[str]:
-    indent = " " * (len(text) - len(text.lstrip(" ")))
-    return textwrap.wrap(text, max(20, width), subsequent_indent=f"{indent}  ", break_on_hyphens=False) or [""]
+    stripped = text.lstrip(" ")
+    return _wrapped(stripped, width, " " * (len(text) - len(stripped))) or [""]
 
 
 def _page_style(text: str) -> Style:
@@ -114,14 +117,9 @@ def _page_style(text: str) -> Style:
     return "warning" if ": warning: " in words else "plain"
 
 
-def _title(panel: Panel) -> str:
-    if panel.view == "servers":
-        return "LSP servers"
-    return f"{TITLES[panel.view]} of {panel.selected}" if panel.view == "log" else TITLES[panel.view]
-
-
 def _head(panel: Panel) -> Iterator[PanelLine]:
-    yield PanelLine(_title(panel), "title")
+    whose = f" of {panel.selected}" if panel.view == "log" else ""
+    yield PanelLine(TITLES[panel.view] + whose, "title")
     if panel.snapshot is not None:
         yield PanelLine(sanitised(panel.snapshot.root, MAX_TEXT), "dim")
         yield PanelLine(panel.snapshot.disabled or totals_line(panel.snapshot.totals), "plain")
@@ -156,7 +154,8 @@ def _body(panel: Panel, width: int) -> Iterator[tuple[PanelLine, bool]]:
         yield from ((PanelLine(part, style), False) for part in more)
         if panel.expanded == row.server_id and panel.snapshot is not None:
             for text in _details(row, panel.details.get(row.server_id), panel.snapshot):
-                yield from ((PanelLine(part, "dim"), False) for part in _wrapped(text, width))
+                indent = " " * (4 + len(text) - len(text.lstrip(" ")))
+                yield from ((PanelLine(part, "dim"), False) for part in _wrapped(text.strip(), width, indent))
 
 
 def _row_lines(row: ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> Sequence[str]:
@@ -179,7 +178,8 @@ def _facts(row: ServerRow, panel: Panel) -> str:
         return sanitised(row.unavailable or "", MAX_TEXT) if state_of(row) == "unavailable" else ""
     counts = row.diagnostics
     found = [f"{counts.error}E {counts.warning}W"] if counts else []
-    return "  ".join((alive.memory, alive.latency, *found, alive.roots))
+    _, used, _, took, roots = alive
+    return "  ".join((used, took, *found, roots))
 
 
 def _details(row: ServerRow, details: Sequence[InstanceDetails] | None, snapshot: Snapshot) -> Iterator[str]:
@@ -237,53 +237,29 @@ def _closer(details: InstanceDetails) -> Iterator[str]:
 def _foot(panel: Panel, width: int) -> Iterator[PanelLine]:
     yield PanelLine("")
     if panel.help:
-        yield from (PanelLine(text, "dim") for text in _help(width))
+        half = len(HELP) // 2
+        pairs = zip(HELP[:half], HELP[half:], strict=True)
+        wide = [f"{left:<{HELP_COLUMN}}{right}" for left, right in pairs]
+        yield from (PanelLine(text, "dim") for text in (HELP if width < NARROW else wide))
     if panel.question is not None:
         yield PanelLine(f"{panel.question.kind.capitalize()} {panel.question.server}? y/N", "question")
     elif panel.notice:
         yield PanelLine(sanitised(panel.notice, MAX_TEXT), "plain")
     else:
-        yield PanelLine(_keys(panel, width), "dim")
+        keys = PAGE_KEYS_LINE if panel.view != "servers" else KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE
+        yield PanelLine(keys, "dim")
 
 
-def _keys(panel: Panel, width: int) -> str:
-    if panel.view != "servers":
-        return PAGE_KEYS_LINE
-    return KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE
-
-
-def _help(width: int) -> Sequence[str]:
-    if width < NARROW:
-        return HELP
-    half = len(HELP) // 2
-    return [f"{left:<{HELP_COLUMN}}{right}" for left, right in zip(HELP[:half], HELP[half:], strict=True)]
-
-
-def _wrapped(text: str, width: int) -> Sequence[str]:
-    """A line of details, wrapped."""
-    indent = " " * (4 + len(text) - len(text.lstrip(" ")))
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        text.strip(), max(20, width), initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+        text, max(20, width), initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
     )
-
-
-def _window(body: Sequence[tuple[PanelLine, bool]], room: int) -> list[PanelLine]:
-    """As many lines as fit, around the selected one."""
-    place = next((number for number, (_, chosen) in enumerate(body) if chosen), 0)
-    start = min(max(0, place - room // 2), max(0, len(body) - room))
-    return [line for line, _ in body[start : start + room]]
-
-
-def _exactly(text: str, width: int) -> str:
-    """`text` in exactly `width` columns: cut, or padded."""
-    fitted = cut(text, width)
-    return fitted + " " * (width - columns(fitted))
 
 
 # --- The views besides the list of servers ---------------------------------------------------------------------------
 
 
-TITLES = {"diagnostics": "Diagnostics", "feedback": "What agents were told", "log": "Log"}
+TITLES = {"servers": "LSP servers", "diagnostics": "Diagnostics", "feedback": "What agents were told", "log": "Log"}
 
 
 def diagnostics_lines(activity: Activity) -> Iterator[str]:
@@ -291,10 +267,13 @@ def diagnostics_lines(activity: Activity) -> Iterator[str]:
     if not activity.files:
         yield "no diagnostics in the files that servers have seen"
     for file in activity.files:
-        yield f"{sanitised(file.path, MAX_TEXT)}: {_counts(file)}{', before the last change' if file.outdated else ''}"
-        for found in file.diagnostics:
-            message = sanitised(found.message.replace("\n", " "), MAX_TEXT)
-            yield f"  {found.line}: {found.severity}: {message} ({found.server})"
+        counts = file.counts
+        found = (("error", counts.error), ("warning", counts.warning), ("note", counts.info + counts.hint))
+        numbers = ", ".join(counted(number, name) for name, number in found if number)
+        yield f"{sanitised(file.path, MAX_TEXT)}: {numbers}{', before the last change' if file.outdated else ''}"
+        for said in file.diagnostics:
+            message = sanitised(said.message.replace("\n", " "), MAX_TEXT)
+            yield f"  {said.line}: {said.severity}: {message} ({said.server})"
         if file.more:
             yield f"  … and {file.more} more"
     if activity.more_files:
@@ -316,12 +295,6 @@ def log_lines(lines: tuple[str, ...]) -> Iterator[str]:
     yield from (sanitised(line, MAX_TEXT) for line in lines)
 
 
-def _counts(file: FileReport) -> str:
-    counts = file.counts
-    found = (("error", counts.error), ("warning", counts.warning), ("note", counts.info + counts.hint))
-    return ", ".join(counted(number, name) for name, number in found if number)
-
-
 def _feedback(shown: FeedbackShown) -> Iterator[str]:
     at = time.strftime("%H:%M:%S", time.localtime(shown.at / 1000))
     files = ", ".join(sanitised(relative(path, shown.root), MAX_TEXT) for path in shown.paths)
@@ -331,15 +304,11 @@ def _feedback(shown: FeedbackShown) -> Iterator[str]:
     about = " ".join(filter(None, (at, shown.host or "a client", files)))
     yield f"{about}: {facts}, {latency(feedback.duration_ms)}"
     for change in shown.changes:
-        yield from _change(change)
+        yield f"  {sanitised(change.path, MAX_TEXT)}:{change.line}"
+        yield from (f"  - {line}" for line in change.old)
+        yield from (f"  + {line}" for line in change.new)
+        if change.more:
+            yield f"  … and {counted(change.more, 'more line')}"
     why = "this edit caused no error" if feedback.state == "fresh" else feedback.reason or "there was no verdict"
     for line in (feedback.text or f"nothing was told: {why}").splitlines():
         yield f"  {sanitised(line, MAX_TEXT)}"
-
-
-def _change(change: ChangedLines) -> Iterator[str]:
-    yield f"  {sanitised(change.path, MAX_TEXT)}:{change.line}"
-    yield from (f"  - {line}" for line in change.old)
-    yield from (f"  + {line}" for line in change.new)
-    if change.more:
-        yield f"  … and {counted(change.more, 'more line')}"

@@ -83,7 +83,7 @@ def test_a_file_of_one_patch_is_a_folder_of_the_next_and_back(tmp_path: Path) ->
     files, file, inner = CopiedFiles(), AbsPath(str(tmp_path / "l")), AbsPath(str(tmp_path / "l" / "m" / "x.py"))
     for texts in ({file: "file"}, {inner: "inner"}, {file: "file"}, {inner: "inner"}, {}):
         for path in texts:
-            assert not files.exists_at_base(path)
+            assert files.base_text(path) is None
         files.move(texts)
         found = {path: Path(path).read_text() for path in (file, inner) if os.path.isfile(path)}
         assert found == texts

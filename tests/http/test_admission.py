@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish_http.admission import EXCHANGE, MAX_BODY, SIGN_IN, head_of, objection, own_names
-from pilotfish_http.keys import AccessKeys
+from pilotfish_http.admission import EXCHANGE, MAX_BODY, SIGN_IN, AccessKeys, head_of, objection, own_names
 from pilotfish_http.routes import document
 from support.clients.http import JSON, HttpServed, Reply
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from pilotfish_http import application as http_listening
 from pilotfish_http import guard as http_guard
-from pilotfish_http.admission import MAX_BODY, own_names
+from pilotfish_http.admission import MAX_BODY, AccessKeys, own_names
 from pilotfish_http.application import bound, listening
 from pilotfish_http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend, Guard
-from pilotfish_http.keys import AccessKeys
 from support.clients.http import JSON, HttpServed
 
 pytestmark = pytest.mark.proves("F85", "T27")

@@ -250,7 +250,7 @@ def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: 
 
 @pytest.mark.proves("A17.13")
 def test_the_policy_allows_no_other_script(chromium: Browser, served: HttpServed) -> None:
-    policy = served_page().policy
+    policy = served_page()[1]
     assert "unsafe" not in policy
     assert served.bare("GET", "/", b"", {}).headers["content-security-policy"] == policy
     with visiting(chromium) as (window, troubles):

@@ -28,10 +28,11 @@ NEVER = 3600.0
 """Seconds between refreshes: longer than any test."""
 
 
-class FakeSource:
+class FakeSource(DaemonSource):
     """Gives what the test says, and counts."""
 
     def __init__(self, *rows: ServerRow) -> None:
+        super().__init__()
         self.rows = rows
         self.asked: list[str] = []
         self.failure: Unavailable | None = None

@@ -10,7 +10,6 @@ from pilotfish_panel.state import (
     Panel,
     PanelEffect,
     pressed,
-    read,
     selected,
     visible,
 )
@@ -112,9 +111,9 @@ def test_backspace_takes_the_last_letter_of_the_filter() -> None:
 
 def test_the_selection_stays_with_its_server_when_the_order_changes() -> None:
     panel = after("j")[0]
-    moved = read(panel, snapshot(active("ruff"), active("basedpyright")), daemon=True)
+    moved = replace(panel, snapshot=snapshot(active("ruff"), active("basedpyright")))
     assert at(moved) == "basedpyright"
-    gone = read(panel, snapshot(active("ruff")), daemon=True)
+    gone = replace(panel, snapshot=snapshot(active("ruff")))
     assert at(gone) == "ruff"
 
 
@@ -136,5 +135,5 @@ def test_every_key_is_harmless_without_rows(panel: Panel, key: str) -> None:
 def test_nothing_but_time_changes_without_a_key() -> None:
     facts: dict[str, Any] = {"selected": "ruff", "expanded": "ruff", "query": "r", "help": True, "notice": "n"}
     panel = replace(OPEN, **facts)
-    again = read(panel, SNAPSHOT, daemon=True)
+    again = replace(panel, snapshot=SNAPSHOT)
     assert {name: getattr(again, name) for name in facts} == facts

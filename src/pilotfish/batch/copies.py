@@ -5,7 +5,6 @@ What git ignores and what holds dependencies is linked, not copied: it is large,
 
 import os
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections import deque
@@ -121,18 +120,11 @@ def _is_to_fill(entry: "os.DirEntry[str]", made: AbsPath, rules: Sequence[Ignore
             return False
         if copies:
             os.mkdir(made)
-        return _is_real_folder(made)
+        return os.path.isdir(made) and not os.path.islink(made)
     wanted = entry.is_file(follow_symlinks=False) and (copies or is_ignored(path, rules))
     if wanted and not os.path.lexists(made):
         shutil.copy2(path, made, follow_symlinks=False)
     return False
-
-
-def _is_real_folder(path: AbsPath) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _entries(folder: AbsPath) -> Iterator["os.DirEntry[str]"]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 import anyio
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.answers import State
@@ -89,7 +90,6 @@ class PatchQueue:
             self._wake()
 
     async def _read(self) -> Patch | None:
-        """The next patch that has to be judged."""
         while not self._is_read:
             try:
                 patch = await anext(self._patches)
@@ -114,7 +114,6 @@ class PatchQueue:
         return True
 
     async def settle(self, patch: Patch, judged: JudgedPatch) -> None:
-        """Tell a judgement, unless another try is worth it."""
         if judged.may_pass and self.give_back(patch):
             return
         if judged.judgement.state is State.FRESH:
@@ -122,7 +121,6 @@ class PatchQueue:
         await self.end(judged.judgement)
 
     async def end(self, judgement: Judgement) -> None:
-        """Tell the last word about a patch that was taken."""
         await self._tell(judgement)
         self._under_way -= 1
         self._wake()
@@ -133,7 +131,6 @@ class PatchQueue:
 
 
 def _content(patch: Patch) -> bytes:
-    """A digest of all of a patch but its name."""
     content = (patch.base, patch.diff, sorted(patch.files.items()))
     # Not as JSON: the text of a file need not be valid Unicode.
     return hashlib.sha256(repr(content).encode()).digest()
@@ -142,13 +139,12 @@ def _content(patch: Patch) -> bytes:
 # --- Judges in this process, each with a copy of the workspace and language servers of its own ------------------------
 
 
-class LocalEngine:
-    def __init__(self, settings: JudgeSettings, shell: System, jobs: int) -> None:
-        self._settings = settings
-        self._shell = shell
-        self._jobs = jobs
-        self._states: dict[str | None, SharedStates] = {}
-        """By base: what any judge has found of its files."""
+class LocalEngine(Struct, frozen=True):
+    _settings: JudgeSettings
+    _shell: System
+    _jobs: int
+    _states: dict[str | None, SharedStates] = field(default_factory=dict[str | None, SharedStates])
+    """By base: what any judge has found of its files."""
 
     async def judge_all(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""

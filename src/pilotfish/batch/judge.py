@@ -16,7 +16,7 @@ from pilotfish.batch.copies import DiffReader
 from pilotfish.batch.patches import Judgement, Patch, judgement_of, unjudged
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Severity
-from pilotfish.policy.boundary import Boundary, Want, admit
+from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.verdicts import milliseconds_since
 from pilotfish.service.patch_checks import BaseStates, CopyMoves, PatchCheck
@@ -71,8 +71,6 @@ class JudgedPatch(Struct, frozen=True):
 
 
 class PatchJudge:
-    """Judges one patch at a time."""
-
     def __init__(
         self, service: Service, client: ClientSession, settings: JudgeSettings, states: BaseStates, folder: AbsPath
     ) -> None:
@@ -98,23 +96,27 @@ class PatchJudge:
             return JudgedPatch(unjudged(patch, self._placed(failure.message), milliseconds_since(started)))
         except OSError as error:
             return JudgedPatch(unjudged(patch, f"the patch could not be written: {error}", milliseconds_since(started)))
-        reason = verdict.reason and self._placed(verdict.reason)
-        verdict = replace(verdict, reason=reason)
+        verdict = replace(verdict, reason=verdict.reason and self._placed(verdict.reason))
         judgement = judgement_of(patch, verdict, self._settings.worst, milliseconds_since(started))
         return JudgedPatch(judgement, verdict.may_pass and verdict.state is not State.FRESH)
 
     async def _check_of(self, patch: Patch) -> PatchCheck:
         workspace = self._service.workspaces.of(self._client)
         texts = patch.files if patch.diff is None else await self._applied(patch.diff)
-        proposed = _admitted(texts, workspace.boundary)
-        edits = [
-            EditedText(path, await self._base_text(path), text)
-            for path, text in proposed.items()
-            if text is not None or self._files.exists_at_base(path)
-        ]
-        moves, hints = CopyMoves(partial(self._move, {}), partial(self._move, proposed)), self._settings.worst
-        visit = Visit(self._client, workspace)
-        return self._service.patch_checks.of(visit, edits, moves, self._states, with_hints=hints is Severity.HINT)
+        proposed = dict[AbsPath, str | None]()
+        for name, text in texts.items():
+            if os.path.isabs(name):
+                raise Refused(Code.OUTSIDE_WORKSPACE, f"the path of a patch is relative to the workspace: {name}")
+            # By real path inside the copy; refused is what leads out of it, or may not be written.
+            proposed[admit(name, workspace.boundary, Want.TARGET).path] = text
+        edits = list[EditedText]()
+        for path, text in proposed.items():
+            before = await anyio.to_thread.run_sync(self._files.base_text, path)
+            if before is not None or text is not None:
+                edits.append(EditedText(path, before, text))
+        moves, visit = CopyMoves(partial(self._move, {}), partial(self._move, proposed)), Visit(self._client, workspace)
+        with_hints = self._settings.worst is Severity.HINT
+        return self._service.patch_checks.of(visit, edits, moves, self._states, with_hints=with_hints)
 
     def _placed(self, message: str) -> str:
         """Of the copy nobody needs to know."""
@@ -122,9 +124,6 @@ class PatchJudge:
 
     async def _move(self, texts: Mapping[AbsPath, str | None]) -> None:
         await anyio.to_thread.run_sync(self._files.move, texts)
-
-    async def _base_text(self, path: AbsPath) -> str | None:
-        return await anyio.to_thread.run_sync(self._files.base_text, path)
 
     async def _applied(self, diff: str) -> Mapping[str, str | None]:
         if self._settings.git is None:
@@ -147,10 +146,8 @@ class CopiedFiles:
         self._made: set[str] = set()
         """Folders that are not there at the base."""
 
-    def exists_at_base(self, path: AbsPath) -> bool:
-        return self._at_base(path) is not None
-
     def base_text(self, path: AbsPath) -> str | None:
+        """None where it is not there."""
         content = self._at_base(path)
         return None if content is None else content.decode(errors="replace")
 
@@ -200,13 +197,3 @@ class CopiedFiles:
             self._make(os.path.dirname(folder))
             os.mkdir(folder)
             self._made.add(folder)
-
-
-def _admitted(texts: Mapping[str, str | None], boundary: Boundary) -> dict[AbsPath, str | None]:
-    """By real path inside the copy. Raises `Refused` for what leads out of it, or may not be written."""
-    found: dict[AbsPath, str | None] = {}
-    for path, text in texts.items():
-        if os.path.isabs(path):
-            raise Refused(Code.OUTSIDE_WORKSPACE, f"the path of a patch is relative to the workspace: {path}")
-        found[admit(path, boundary, Want.TARGET).path] = text
-    return found

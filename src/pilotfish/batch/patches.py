@@ -98,7 +98,6 @@ def judged_ids(lines: Iterable[bytes]) -> Iterator[PatchId]:
 
 
 async def each(patches: Iterable[Patch] | AsyncIterable[Patch]) -> AsyncIterator[Patch]:
-    """One after the other, wherever they come from."""
     if isinstance(patches, AsyncIterable):
         async for patch in patches:
             yield patch

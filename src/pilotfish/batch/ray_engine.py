@@ -7,11 +7,11 @@ told once. Ray and its hundred megabytes are imported here alone, when this engi
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any
 
 import anyio.to_thread
 import msgspec
@@ -52,70 +52,46 @@ class JudgeActor:
         self._settings = msgspec.json.decode(settings, type=JudgeSettings)
         self._make_system = make_system
         self._part = part
-        self._opened: ExitStack | None = None
-        self._portal: BlockingPortal | None = None
-        self._judge: PatchJudge | None = None
+        self._opened = ExitStack()
+        self._judge: tuple[BlockingPortal, PatchJudge] | None = None
         self._states: dict[str, CheckedText] = {}
         """At the base."""
 
     def begin(self, patch: bytes, piece: bytes) -> States:
         """Open a judge with this copy for the patch's base. Returns what was found there before the first judgement."""
-        self._open(piece)
-        portal, judge = self._there()
+        self.close()
+        shell, self._states = self._make_system(os.environ), {}
+        states = BaseStates(SharedStates(self._states), self._part, is_long=self._settings.is_long)
+        opening = open_judge(self._settings, shell, states, partial(unpack, piece))
+        with ExitStack() as stack:
+            portal = stack.enter_context(start_blocking_portal())
+            judge = stack.enter_context(portal.wrap_async_context_manager(opening))
+            self._opened, self._judge = stack.pop_all(), (portal, judge)
         portal.call(judge.begin, msgspec.json.decode(patch, type=Patch))
         return self._states
 
     def judge(self, patch: bytes, known: States) -> tuple[bytes, States]:
         """`known`: what others have found at the base. Returns the judgement, and what is new of the base."""
-        portal, judge = self._there()
+        assert self._judge is not None
+        portal, judge = self._judge
         self._states.update(known)
         before = frozenset(self._states)
         judged = portal.call(judge.judge, msgspec.json.decode(patch, type=Patch))
         found = {path: state for path, state in self._states.items() if path not in before}
         return msgspec.json.encode(judged), found
 
-    def _there(self) -> tuple[BlockingPortal, PatchJudge]:
-        assert self._portal is not None
-        assert self._judge is not None
-        return self._portal, self._judge
-
     def node(self) -> str:
-        """The node that it is on."""
         return _ray().get_runtime_context().get_node_id()
 
     def close(self) -> None:
-        """Stop the servers and remove the copy."""
-        if self._opened is not None:
-            self._opened.close()
-        self._opened = self._judge = self._portal = None
-
-    def _open(self, piece: bytes) -> None:
-        self.close()
-        shell = self._make_system(os.environ)
-        self._states = {}
-        states = BaseStates(SharedStates(self._states), self._part, is_long=self._settings.is_long)
-        opening = open_judge(self._settings, shell, states, partial(unpack, piece))
-        with ExitStack() as stack:
-            self._portal = stack.enter_context(start_blocking_portal())
-            self._judge = stack.enter_context(self._portal.wrap_async_context_manager(opening))
-            self._opened = stack.pop_all()
-
-
-class _Method(Protocol):
-    def remote(self, *given: object) -> Awaitable[Any]: ...
-
-
-class _Actor(Protocol):
-    begin: _Method
-    judge: _Method
-    close: _Method
-    node: _Method
+        self._opened.close()
+        self._judge = None
 
 
 class _Judge:
-    """An actor, and what it has been told of the base that it is at."""
+    """A `JudgeActor` of Ray, and what it has been told of the base that it is at."""
 
-    def __init__(self, actor: _Actor, known: _Known, node: str) -> None:
+    def __init__(self, actor: Any, known: _Known, node: str) -> None:
         self.actor = actor
         self._known = known
         self._node = node
@@ -205,19 +181,18 @@ class RayEngine(Struct, frozen=True):
                     judge.begin_anew()
                 await queue.settle(patch, judged)
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._end(ray, judge)
+            if judge is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._end(ray, judge)
 
     async def _begun(self, ray: Any, part: tuple[int, int]) -> _Judge:
         made = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(JudgeActor)
-        actor = cast("_Actor", made.remote(msgspec.json.encode(self._settings), self._make_system, part))
+        actor = made.remote(msgspec.json.encode(self._settings), self._make_system, part)
         return _Judge(actor, self._known, await actor.node.remote())
 
     @staticmethod
-    async def _end(ray: Any, judge: _Judge | None) -> None:
+    async def _end(ray: Any, judge: _Judge) -> None:
         """Let it stop its servers; those of one that does not end with it, by their supervisors."""
-        if judge is None:
-            return
         with anyio.move_on_after(CLOSE_SECONDS):
             with suppress(ray.exceptions.RayError):
                 await judge.actor.close.remote()

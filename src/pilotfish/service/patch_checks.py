@@ -26,7 +26,6 @@ from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of
-from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.source_files import files_below
@@ -104,7 +103,7 @@ class CopyMoves(Struct, frozen=True):
 
 
 class PatchChecks:
-    """What it takes to judge patches."""
+    """What it takes to judge patches. `in_step` tells the servers what was written."""
 
     def __init__(
         self,
@@ -113,11 +112,7 @@ class PatchChecks:
         words: ProjectWords,
         in_step: Callable[[Visit], Awaitable[Visit]],
     ) -> None:
-        """`in_step`: tells the servers what was written."""
-        self.runner = runner
-        self.reports = reports
-        self.words = words
-        self.in_step = in_step
+        self.runner, self.reports, self.words, self.in_step = runner, reports, words, in_step
 
     def of(
         self,
@@ -139,10 +134,9 @@ class PatchChecks:
         self, visit: Visit, paths: Sequence[AbsPath], *, others: bool, with_hints: bool
     ) -> list[FileVerdict]:
         """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
-        found = list[FileVerdict]()
+        found, run = list[FileVerdict](), self.runner.run
 
         async def one(path: AbsPath) -> None:
-            run = self.runner.run
             found.extend(await run(visit, [path], patience=PATIENCE, anew=others, with_hints=with_hints))
 
         await a_few_at_once(one, paths, AT_ONCE)
@@ -186,22 +180,21 @@ class PatchCheck:
         """Start the servers of these roots at the base, and have their account of it."""
         for target in self._targets:
             if target.root not in self._states.accounts:
-                await self._to_base()
+                await self._move(to_patch=False)
                 await self._know(self._own)
-                found = await self._checks.reports.whole(self._visit, target, self._deadline)
-                self._states.accounts[target.root] = found
+                whole = await self._checks.reports.whole(self._visit, target, self._deadline)
+                self._states.accounts[target.root] = whole
 
     async def judge(self) -> PatchVerdict:
-        """What the edits introduce."""
         await self.begin()
         edits, workspace, accounts = self._edits, self._workspace, self._states.accounts
         if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
             # A configuration, or whatever else may concern any file.
             await self._compare(self._own)
-            every = await anyio.to_thread.run_sync(_served_files, workspace)
+            every = await anyio.to_thread.run_sync(lambda: [*filter(workspace.serves, files_below(workspace.root))])
             await self._compare(every, others=True)
             return self._verdict()
-        await self._patch()
+        await self._move(to_patch=True)
         found = dict[AbsPath, None]()
         seen = await affecting(edits)
         led = [target for target in self._targets if seen and accounts.get(target.root) is not None]
@@ -231,30 +224,22 @@ class PatchCheck:
     def _left(self) -> float:
         return self._deadline - current_time()
 
-    async def _to_base(self) -> None:
-        await self._moves.to_base()
-        self._is_patched = False
-        await self._checks.in_step(self._visit)
-
-    async def _patch(self) -> None:
-        if not self._is_patched:
-            await self._moves.to_patch()
-            self._is_patched = True
+    async def _move(self, *, to_patch: bool) -> None:
+        if not (to_patch and self._is_patched):
+            await (self._moves.to_patch if to_patch else self._moves.to_base)()
+            self._is_patched = to_patch
             await self._checks.in_step(self._visit)
 
     async def _know(self, paths: Iterable[AbsPath]) -> None:
         """Have the states of these files at the base: what another copy is asking for, it is left to find."""
-        wanted = [*dict.fromkeys(paths)]
-        while wanted := [path for path in wanted if self._lacks(path)]:
+        wanted = [path for path in dict.fromkeys(paths) if path not in self._created]
+        while wanted := [one for one in wanted if self._named(one) not in self._bases and one not in self._unknown]:
             free = [path for path in wanted if self._named(path) not in self._shared.asking]
             if free:
                 await self._ask(free)
                 wanted = [path for path in wanted if path not in free]
             else:
                 await self._shared.asking[self._named(wanted[0])].wait()
-
-    def _lacks(self, path: AbsPath) -> bool:
-        return self._named(path) not in self._bases and path not in self._created and path not in self._unknown
 
     async def _ask(self, needed: Collection[AbsPath]) -> None:
         """Ask for the states of these files at the base; of others, too, where the server had to go back to it."""
@@ -268,7 +253,7 @@ class PatchCheck:
                 asking |= dict.fromkeys(map(self._named, ahead), answered)
                 self._shared.asking |= asking
             if self._is_patched:
-                await self._to_base()
+                await self._move(to_patch=False)
             verdicts = await self._checks.check(self._visit, asked, others=False, with_hints=self._with_hints)
         finally:
             for name in asking:
@@ -298,21 +283,19 @@ class PatchCheck:
         """Check files as patched; returns those that differ from the base."""
         new = [path for path in dict.fromkeys(paths) if path not in self._verdicts and path not in self._deltas]
         await self._know(new)
-        await self._patch()
+        await self._move(to_patch=True)
         for path in self._gone.intersection(new):
             before = self._bases.get(self._named(path), CheckedText("", ()))
             self._deltas[path] = Delta((), (), before.diagnostics)
         there = [path for path in new if path not in self._gone]
         for verdict in await self._checks.check(self._visit, there, others=others, with_hints=self._with_hints):
-            self._verdicts[verdict.path] = verdict
-            before = self._before(verdict.path)
+            path = verdict.path
+            self._verdicts[path] = verdict
+            before = CheckedText("", ()) if path in self._created else self._bases.get(self._named(path))
             change = None if before is None else delta(before, self._state(verdict))
             if isinstance(change, Delta) and verdict.is_fresh:
-                self._deltas[verdict.path] = change
+                self._deltas[path] = change
         return [path for path in new if (found := self._deltas.get(path)) and (found.introduced or found.fixed)]
-
-    def _before(self, path: AbsPath) -> CheckedText | None:
-        return CheckedText("", ()) if path in self._created else self._bases.get(self._named(path))
 
     def _verdict(self) -> PatchVerdict:
         introduced = {self._named(path): one.introduced for path, one in self._deltas.items() if one.introduced}
@@ -339,16 +322,11 @@ class PatchCheck:
 
     def _state(self, verdict: FileVerdict) -> CheckedText:
         """What is said of a file, without the place of this copy in it: those of one base are compared."""
-        root, found = self._workspace.root, verdict.diagnostics
-        if any(root in one.message for one in found):
-            found = tuple(replace(one, message=self._placed(one.message)) for one in found)
-        return CheckedText(verdict.text, found)
+        root, original = self._workspace.root, self._visit.client.copy_of or self._workspace.root
 
-    def _placed(self, message: str) -> str:
-        root = self._workspace.root
-        return message.replace(f"{root}/", "").replace(root, self._visit.client.copy_of or root)
+        def placed(one: Diagnostic) -> Diagnostic:
+            said = one.message
+            message = said.replace(f"{root}/", "").replace(root, original)
+            return replace(one, message=message) if root in said else one
 
-
-def _served_files(workspace: Workspace) -> list[AbsPath]:
-    """Blocking: for a thread."""
-    return [path for path in files_below(workspace.root) if workspace.serves(path)]
+        return CheckedText(verdict.text, tuple(map(placed, verdict.diagnostics)))

@@ -1,8 +1,7 @@
 """Heads of HTTP requests: whoever comes in has our name, no foreign origin, and the key, each once."""
 
 from fuzz.pieces import Pieces
-from pilotfish_http.admission import Head, head_of, is_open, objection, own_names
-from pilotfish_http.keys import AccessKeys, KeyScope
+from pilotfish_http.admission import AccessKeys, Head, KeyScope, head_of, is_open, objection, own_names
 
 PORT = 8123
 NAMES = own_names(PORT)

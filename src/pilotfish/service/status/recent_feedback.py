@@ -35,16 +35,12 @@ MAX_PROJECTS = 100
 
 
 class EditedFile(Struct, frozen=True):
-    """A file before and after an edit."""
-
     path: AbsPath
     before: str
     after: str
 
 
 class ShownFeedback(Struct, frozen=True):
-    """One answer to `touched`."""
-
     at: float
     """Seconds since the epoch."""
     client: ClientSession
@@ -56,8 +52,6 @@ class ShownFeedback(Struct, frozen=True):
 
 
 class AnsweredQuestion(Struct, frozen=True):
-    """One question of a client, and how it was answered."""
-
     at: float
     client: ClientSession
     question: Question

@@ -53,7 +53,6 @@ class RunningServers:
         self._started: float | None = None
 
     def begin(self) -> None:
-        """Start counting the uptime."""
         self._started = current_time()
 
     async def measured(self, workspace: Workspace) -> Snapshot:
@@ -75,7 +74,6 @@ class RunningServers:
         return tuple(_details(workspace, root, own[root], ahead, files) for root in sorted(own))
 
     async def stats(self) -> Stats:
-        """Statistics of all workspaces since the service started."""
         counters, sessions = self._pool.counters, self._sessions()
         memory = await self._memory(sessions, os.getpid())
         below = sum(memory.get(session.pid, 0.0) for session in sessions)
@@ -90,7 +88,6 @@ class RunningServers:
         )
 
     async def restart(self, workspace: Workspace, server: str, lease: str) -> tuple[Restarted, ...]:
-        """Restart a server in every root of the workspace where it runs or has failed."""
         own, chosen = self._own(workspace, server), dict[Key, ChosenServer]()
         for root in sorted({key.root for key in own}):
             now = self._access.server(workspace, Candidate(workspace.specs[server], root, ""))

@@ -124,7 +124,6 @@ def state_of(row: ServerRow) -> str:
 
 
 def totals_of(rows: Iterable[ServerRow]) -> Totals:
-    """How many servers are in which state."""
     states = Counter(state_of(row) for row in rows)
     counted = {state: states[state] for state in ORDER if state != "idle"}
     return Totals(configured=states.total(), **counted)
@@ -203,7 +202,6 @@ def _instance(root: AbsPath, entry: Entry, moment: PoolMoment) -> Instance:
 
 
 def _watching(found: Iterable[WatchHealth | None]) -> WatchState | None:
-    """The watcher in the worst state."""
     known = (one for one in found if one is not None)
     worst = max(known, key=lambda one: (one.degraded is not None, one.polled, one.overflows), default=None)
     if worst is None:

@@ -115,7 +115,6 @@ def _install(missing: Sequence[str]) -> bool:
 
 
 def _check_forever(workspace: OpenWorkspace, options: CheckOptions) -> None:
-    """Check after every change, until interrupted."""
     from anyio.from_thread import start_blocking_portal
 
     with (

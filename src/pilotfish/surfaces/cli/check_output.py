@@ -60,7 +60,6 @@ class CheckOutput(Struct):
         self._progress.step()
 
     def end(self, answer: DiagnosticsAnswer) -> ExitCode:
-        """Print what is left."""
         if self._options.changed and not (self._chosen.files or self._chosen.unserved or answer.errors):
             self._write(printed_nothing_changed(self._root, self._options.format))
             return ExitCode.OK
@@ -190,7 +189,6 @@ def github_lines(answer: DiagnosticsAnswer) -> Iterator[str]:
 
 
 def github_remarks(answer: DiagnosticsAnswer) -> Iterator[str]:
-    """A line for each reason for doubt."""
     for level, text in _remarks(answer):
         yield f"::{'notice' if level == 'note' else level}::{_data(f'pilotfish: {text}')}"
 

@@ -24,7 +24,6 @@ def completion(shell: str) -> None:
 
 
 def files(_context: click.Context, _argument: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Left to the shell."""
     return [CompletionItem(begun, type="file")]
 
 
@@ -33,14 +32,12 @@ def folders(_context: click.Context, _argument: click.Parameter, begun: str) -> 
 
 
 def servers(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-    """Ids of the catalogue."""
     from pilotfish.servers.catalogue import load
 
     return [name for name in load() if name.startswith(begun)]
 
 
 def hosts(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-    """Hosts that `setup` supports."""
     from pilotfish.hosts.registry import host_names
 
     return [name for name in host_names() if name.startswith(begun)]

@@ -114,7 +114,7 @@ def trust(directory: str | None, root: str | None, listing: bool, digest: str | 
 @json_option
 def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Withdraw the trust that `pilotfish trust` gave."""
-    places = _places()
+    places = user_places(os.environ)
     # By name only: trust in a workspace that is gone can be withdrawn, too.
     workspace = AbsPath(real_path(directory or root_of(root)))
     removed = remove_pin(places.pins, workspace)
@@ -204,18 +204,18 @@ def _read_host_trust() -> list[tuple[str, HostTrust]]:
         trust = _read_trust(folder)
         return isinstance(trust, Trusted) and trust.is_adopted
 
-    return [(folder, said) for folder, said in host_trusted_folders(_places()) if counts(folder)]
+    return [(folder, said) for folder, said in host_trusted_folders(user_places(os.environ)) if counts(folder)]
 
 
 def _read_trusted_roots() -> list[str]:
-    sheet = read_user_sheet(_places(), None, lambda name: name)
+    sheet = read_user_sheet(user_places(os.environ), None, lambda name: name)
     section = sheet.value.get("security") if sheet else None
     entries = section.get("trustedProjectRoots") if isinstance(section, dict) else None
     return [str(entry) for entry in entries] if isinstance(entries, list) else []
 
 
 def _read_pins() -> list[tuple[Any, Trust | None]]:
-    pins = read_pins(_places().pins)
+    pins = read_pins(user_places(os.environ).pins)
     return [(pin, _read_trust(pin.path) if isinstance(pin, Pin) else None) for pin in pins]
 
 
@@ -233,14 +233,10 @@ def _load(root: str) -> Loaded:
 def _with_unused_entries(loaded: Loaded) -> Loaded:
     """With warnings about entries that change nothing, which depends on the programs that are here."""
     folder = loaded.config.root
-    problems = Workspace(loaded, boundary_of(folder, folder), _places(), os.environ).unused_entries()
+    problems = Workspace(loaded, boundary_of(folder, folder), user_places(os.environ), os.environ).unused_entries()
     for sheet in loaded.sheets:
         problems = tuple(map(sheet.placed, problems))
     return replace(loaded, problems=(*loaded.problems, *problems))
-
-
-def _places() -> Places:
-    return user_places(os.environ)
 
 
 def _print(output: str | dict[str, Any]) -> None:

@@ -49,8 +49,15 @@ def stop_daemon() -> str:
         return "No daemon is running."
     with link:
         link.request("stop")
-    if not _wait_until_ended(int(link.welcome["pid"])):
-        raise Unavailable(Code.SHUTTING_DOWN, f"the daemon (pid {link.welcome['pid']}) is still stopping")
+    import psutil
+
+    pid = int(link.welcome["pid"])
+    try:
+        psutil.Process(pid).wait(STOP_SECONDS)
+    except psutil.NoSuchProcess:
+        pass
+    except psutil.TimeoutExpired:
+        raise Unavailable(Code.SHUTTING_DOWN, f"the daemon (pid {pid}) is still stopping") from None
     return "Stopped."
 
 
@@ -85,19 +92,6 @@ def hook(host: str, deadline_ms: int) -> None:
     nothing and exits with 0.
     """
     run([host, "--deadline-ms", str(deadline_ms)])
-
-
-def _wait_until_ended(pid: int) -> bool:
-    """False when the process still runs after `STOP_SECONDS`."""
-    import psutil
-
-    try:
-        psutil.Process(pid).wait(STOP_SECONDS)
-    except psutil.NoSuchProcess:
-        return True
-    except psutil.TimeoutExpired:
-        return False
-    return True
 
 
 def _print_about(about: Mapping[str, Any], *, as_json: bool) -> None:

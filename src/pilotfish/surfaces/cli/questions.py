@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import sys
@@ -66,14 +65,19 @@ def verb(row: OperationRow) -> click.Command:
     form, needs_line = row.forms[0], "line" in row.forms[0].required
     needed = () if row.takes_place or needs_line else form.required
     place = _place_argument(required=bool(form.required))
-    params: list[click.Parameter] = [place] if row.takes_place else [_line_argument()] if needs_line else []
+    line = click.Argument(["line_place"], metavar="FILE:LINE[:COL]", shell_complete=completion.files)
+    params: list[click.Parameter] = [place] if row.takes_place else [line] if needs_line else []
     params += [_argument(name) for name in (*needed, *row.required)]
     optional = [name for name in (*form.optional, *row.optional) if name in OPTIONS]
     params += [click.Option([OPTIONS[name][0], _snake(name)], **OPTIONS[name][1]) for name in optional]
     text = row.description + (f"\n\n{PLACE_HELP}" if row.takes_place else "")
     text += f" EDIT is {FIELDS['edit'].description}." if "edit" in row.required else ""
     name = row.verb.rpartition(" ")[2]
-    command = click.Command(name, params=params, callback=functools.partial(_ask, row.operation), help=text)
+
+    def ask(*, root: str | None, as_json: bool, **fields: object) -> None:
+        click.get_current_context().exit(_ask_and_print(row.operation, root, as_json=as_json, **fields))
+
+    command = click.Command(name, params=params, callback=ask, help=text)
     return root_option(host_option(daemon_option(json_option(command))))
 
 
@@ -82,18 +86,9 @@ def _place_argument(*, required: bool = True) -> click.Parameter:
     return click.Argument(["place"], nargs=-1, required=required, metavar=shown, shell_complete=completion.files)
 
 
-def _line_argument() -> click.Parameter:
-    return click.Argument(["line_place"], metavar="FILE:LINE[:COL]", shell_complete=completion.files)
-
-
 def _argument(field: str) -> click.Parameter:
     offered = completion.files if ARGUMENTS[field].endswith("FILE") else None
     return click.Argument([_snake(field)], metavar=ARGUMENTS[field], shell_complete=offered)
-
-
-def _ask(operation: Operation, *, root: str | None, as_json: bool, **fields: Any) -> None:
-    """Ask, print, and exit with the code that follows from the answer."""
-    click.get_current_context().exit(_ask_and_print(operation, root, as_json=as_json, **fields))
 
 
 def _ask_and_print(operation: Operation, root: str | None, *, as_json: bool, **fields: object) -> int:
@@ -124,7 +119,8 @@ def question_fields(
 ) -> dict[str, Any]:
     """The fields of a question, from the values of its verb's arguments and options. Raises `Refused`."""
     places, line_place = values.get("place"), values.get("line_place")
-    given = {_camel(name): value for name, value in values.items() if name not in {"place", "line_place"}}
+    plain = ((name, value) for name, value in values.items() if name not in {"place", "line_place"})
+    given = {re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name): value for name, value in plain}
     given |= {} if not places else _places_of(operation, places, is_file)
     return given | ({} if line_place is None else numbered(line_place, is_file))
 
@@ -153,17 +149,16 @@ def place_of(words: Sequence[str], is_file: Callable[[str], bool] = os.path.isfi
     if is_file(word):
         raise Refused(Code.INVALID_INPUT, f"{word} is a file: name a place in it.", hint=PLACE_HINT)
     fields = numbered(word, is_file)
-    if "line" not in fields and "/" in word and _is_path(word):
+    if "line" not in fields and "/" in word and _is_source(word):
         raise Refused(Code.FILE_MISSING, f"{word} does not exist.", hint=PLACE_HINT)
     return fields if "line" in fields else {"symbol": word}
 
 
-def _is_path(word: str) -> bool:
+def _is_source(word: str) -> bool:
     """Whether a word with a slash ends like a source file: `namespace/name` is a symbol of Clojure."""
     from pilotfish.servers.catalogue import load
 
-    ending = os.path.splitext(word)[1]
-    return any(ending in spec.files.extensions for spec in load().values())
+    return any(os.path.splitext(word)[1] in spec.files.extensions for spec in load().values())
 
 
 def numbered(word: str, is_file: Callable[[str], bool] = os.path.isfile) -> dict[str, object]:
@@ -193,10 +188,6 @@ def _refuse_words_for_numbers(word: str, is_file: Callable[[str], bool]) -> None
 def _snake(field: str) -> str:
     """A field's name as click has it, which takes no capitals."""
     return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", field)
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
 
 
 class _Directions(click.Group):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from pilotfish.api.status import Latencies, ServerStats, Stats
+from pilotfish.api.status import Stats
 from pilotfish.errors import Code, Failure
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.project import only_project, servers_in_use, snapshot
@@ -42,7 +42,8 @@ def status(context: click.Context, root: str | None, *, everything: bool, as_jso
     except Failure as failure:
         if failure.code in {Code.ROOT_GONE, Code.INVALID_INPUT}:
             raise
-        _print_unavailable(failure, as_json=as_json)
+        reason = sanitised(str(failure), 1000)
+        click.echo(json.dumps({"unavailable": reason}) if as_json else f"LSP unavailable: {reason}")
         context.exit(UNAVAILABLE)
     if as_json:
         click.echo(json.dumps({"daemon": daemon, **msgspec.to_builtins(found)}, indent=2))
@@ -51,11 +52,6 @@ def status(context: click.Context, root: str | None, *, everything: bool, as_jso
         shown = found if everything else only_project(found, servers_in_use(found.root))
         click.echo("\n".join(status_lines(shown, daemon=daemon, width=width)))
     context.exit(BROKEN if found.totals.broken else 0)
-
-
-def _print_unavailable(failure: Exception, *, as_json: bool) -> None:
-    reason = sanitised(str(failure), 1000)
-    click.echo(json.dumps({"unavailable": reason}) if as_json else f"LSP unavailable: {reason}")
 
 
 @click.command()
@@ -84,19 +80,14 @@ def stats_lines(stats: Stats) -> Iterator[str]:
         yield "No requests yet."
         return
     yield ""
-    yield from table([("WHAT", "TIMES", "P50", "P95"), *map(_operation_cells, stats.operations)])
+    operations = [(one.name, str(one.count), latency(one.p50_ms), latency(one.p95_ms)) for one in stats.operations]
+    yield from table([("WHAT", "TIMES", "P50", "P95"), *operations])
     yield ""
-    checks = {one.name: one for one in stats.checks}
-    headings = ("SERVER", "STARTS", "FAILURES", "CHECKS", "TIMED OUT", "FOUND", "P50", "P95", "MEMORY")
-    yield from table([headings, *(_server_cells(one, checks.get(one.server_id)) for one in stats.servers)])
-
-
-def _operation_cells(one: Latencies) -> tuple[str, ...]:
-    return (one.name, str(one.count), latency(one.p50_ms), latency(one.p95_ms))
-
-
-def _server_cells(one: ServerStats, checks: Latencies | None) -> tuple[str, ...]:
-    failures = ", ".join(f"{count} × {code}" for code, count in one.failures.items()) or "0"
-    times = (latency(checks.p50_ms), latency(checks.p95_ms)) if checks else ("–", "–")
-    counts = (str(one.checks), str(one.time_outs), str(one.diagnostics))
-    return (one.server_id, str(one.starts), failures, *counts, *times, memory(one.memory_mib))
+    checks = {one.name: (latency(one.p50_ms), latency(one.p95_ms)) for one in stats.checks}
+    rows = [("SERVER", "STARTS", "FAILURES", "CHECKS", "TIMED OUT", "FOUND", "P50", "P95", "MEMORY")]
+    for one in stats.servers:
+        failures = ", ".join(f"{count} × {code}" for code, count in one.failures.items()) or "0"
+        counts = (str(one.checks), str(one.time_outs), str(one.diagnostics))
+        times = checks.get(one.server_id, ("–", "–"))
+        rows.append((one.server_id, str(one.starts), failures, *counts, *times, memory(one.memory_mib)))
+    yield from table(rows)

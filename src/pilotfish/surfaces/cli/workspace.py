@@ -82,9 +82,7 @@ class OpenWorkspace(Protocol):
     """A workspace whose servers run in the daemon or in this process: each call waits for its answer."""
 
     @property
-    def root(self) -> str:
-        """The real path of the folder."""
-        ...
+    def root(self) -> str: ...
 
     def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         """Any operation; fields have their wire names (`filePath`, `newName`), None means absent."""

@@ -26,15 +26,13 @@ SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "information": "blue", 
 STATE_COLOURS = {State.PARTIAL: "yellow", State.STALE: "yellow", State.UNAVAILABLE: "red"}
 DIFF_COLOURS = (("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"))
 
-LineOf = Callable[[str, int], str | None]
-"""The text of a line (from 1) of a file, if it is at hand."""
-
 
 class Screen(Struct, frozen=True):
     """The terminal: its width, and where source lines come from."""
 
     columns: int
-    line_of: LineOf
+    line_of: Callable[[str, int], str | None]
+    """The text of a line (from 1) of a file, if it is at hand."""
 
 
 def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from pilotfish.config.load import Loaded
-from pilotfish.config.merge import ConfigSource, ValueOrigin
+from pilotfish.config.merge import ConfigSource
 from pilotfish.config.problems import Problem, path_text, printable
 from pilotfish.config.trust import BadPin, Pin, Stale, Trust, Trusted, TrustOffer, Untrusted
 from pilotfish.model import AbsPath
@@ -43,7 +43,10 @@ def show_json(loaded: Loaded) -> dict[str, Any]:
         "trust": trust_json(loaded.config.trust),
         "files": [sheet.file for sheet in loaded.sheets],
         "config": loaded.merged.value,
-        "origins": {path_text(keys): _origin_json(origin) for keys, origin in loaded.merged.origins.items()},
+        "origins": {
+            path_text(keys): _known({"source": origin.source, "file": origin.file, "preset": origin.preset})
+            for keys, origin in loaded.merged.origins.items()
+        },
         "problems": [problem_json(problem) for problem in loaded.problems],
     }
 
@@ -133,11 +136,10 @@ def problem_json(problem: Problem) -> dict[str, Any]:
         "accepted": problem.accepted,
         "nearest": problem.nearest,
     }
-    return {key: value for key, value in facts.items() if value is not None} | place
+    return _known(facts) | place
 
 
-def _origin_json(origin: ValueOrigin) -> dict[str, Any]:
-    facts = {"source": origin.source, "file": origin.file, "preset": origin.preset}
+def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if value is not None}
 
 

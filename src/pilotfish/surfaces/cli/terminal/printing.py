@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 import click
@@ -62,32 +63,22 @@ def find_screen(texts: Mapping[str, str] | None = None) -> Screen | None:
     """The terminal; None in a pipe. `texts` replace the contents of files on disk."""
     if not sys.stdout.isatty():
         return None
-    columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)
-    return Screen(columns, SourceLines(os.getcwd(), texts or {}).line)
+    given = {path: Text(text) for path, text in (texts or {}).items()}
 
-
-class SourceLines:
-    """Lines of the files that an answer names; each file is read once."""
-
-    def __init__(self, cwd: str, texts: Mapping[str, str]) -> None:
-        self._cwd = cwd
-        self._read: dict[str, Text | None] = {path: Text(text) for path, text in texts.items()}
-
-    def line(self, path: str, number: int) -> str | None:
-        """A line, counted from 1; None when it cannot be read."""
-        if path not in self._read:
-            self._read[path] = self._text(path)
-        text = self._read[path]
-        return text.line(number - 1) if text is not None and 0 < number <= text.line_count else None
-
-    def _text(self, path: str) -> Text | None:
+    @cache
+    def text_of(path: str) -> Text | None:
         try:
-            flags = os.O_RDONLY | calls.O_NONBLOCK
-            with os.fdopen(os.open(os.path.join(self._cwd, path), flags), "rb") as file:
+            with os.fdopen(os.open(path, os.O_RDONLY | calls.O_NONBLOCK), "rb") as file:
                 text = file.read(MAX_SOURCE_BYTES).decode("utf-8-sig", "replace")
                 return Text(code_of(text) if is_notebook(path) else text)
         except (OSError, NotANotebook):
             return None
+
+    def line(path: str, number: int) -> str | None:
+        text = given.get(path) or text_of(path)
+        return text.line(number - 1) if text is not None and 0 < number <= text.line_count else None
+
+    return Screen(max(MIN_COLUMNS, shutil.get_terminal_size().columns), line)
 
 
 PATHS = frozenset({"path", "newPath"})

@@ -21,8 +21,6 @@ MAX_CELL = 1000
 
 
 class ListedServer(Struct, frozen=True):
-    """One server, and what was found of it."""
-
     spec: ServerSpec
     located: ProgramLocation
     install: str | None
@@ -92,7 +90,6 @@ def table_lines(rows: Sequence[ListedServer], width: int | None) -> Iterator[str
 
 
 def choice_lines(word: str, choice: Sequence[Explained], width: int | None) -> Iterator[str]:
-    """What would be used for a language here, and why."""
     yield ""
     yield cut(f"For {_clean(word)} here:", width)
     yield from table(
@@ -102,7 +99,6 @@ def choice_lines(word: str, choice: Sequence[Explained], width: int | None) -> I
 
 
 def proof_lines(row: ListedServer, width: int | None) -> Iterator[str]:
-    """What was shown of one server."""
     proof = row.proof
     if not row.is_ours:
         return

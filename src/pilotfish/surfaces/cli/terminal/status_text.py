@@ -3,9 +3,7 @@
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-
-from msgspec import Struct
+from collections.abc import Iterator, Sequence
 
 from pilotfish.api.status import ProcessRow, ServerRow, Snapshot, Totals
 from pilotfish.counting import counted
@@ -37,7 +35,6 @@ PARAGRAPH = 100
 
 
 def status_lines(snapshot: Snapshot, *, daemon: bool, width: int | None = None) -> Iterator[str]:
-    """All of it, no line wider than `width`."""
     if snapshot.disabled is not None:
         yield snapshot.disabled
         return
@@ -129,39 +126,25 @@ def _table(rows: Sequence[ServerRow], snapshot: Snapshot, width: int | None) -> 
 
 
 def _cells(row: ServerRow, workspace: str) -> tuple[str, ...]:
-    alive = alive_facts(row, workspace) or AliveFacts()
-    return (row.server_id, WORDS[state_of(row)], alive.pids, alive.memory, alive.uptime, alive.latency, alive.roots)
+    return (row.server_id, WORDS[state_of(row)], *(alive_facts(row, workspace) or ("",) * 5))
 
 
-class AliveFacts(Struct, frozen=True):
-    """What is shown of the running instances of a server, all together."""
-
-    pids: str = ""
-    memory: str = ""
-    uptime: str = ""
-    latency: str = ""
-    roots: str = ""
-
-
-def alive_facts(row: ServerRow, workspace: str) -> AliveFacts | None:
-    """None where no instance runs."""
+def alive_facts(row: ServerRow, workspace: str) -> tuple[str, str, str, str, str] | None:
+    """Of all instances that run: processes, memory, uptime, latency and roots; None where none runs."""
     alive = [instance for instance in row.instances if instance.pid is not None]
     if not alive:
         return None
     measured = [instance.memory_mib for instance in alive if instance.memory_mib is not None]
     answered = [instance.last_latency_ms for instance in alive if instance.last_latency_ms is not None]
-    return AliveFacts(
-        pids=",".join(str(instance.pid) for instance in alive),
-        memory=memory(sum(measured) if measured else None),
-        uptime=duration(max(instance.uptime_ms or 0 for instance in alive)),
-        latency=latency(max(answered, default=None)),
-        roots=_roots(relative(instance.root, workspace) for instance in alive),
+    # Several instances may have the same root.
+    roots = Counter(relative(instance.root, workspace) for instance in alive)
+    return (
+        ",".join(str(instance.pid) for instance in alive),
+        memory(sum(measured) if measured else None),
+        duration(max(instance.uptime_ms or 0 for instance in alive)),
+        latency(max(answered, default=None)),
+        ", ".join(f"{root} ({times} instances)" if times > 1 else root for root, times in roots.items()),
     )
-
-
-def _roots(shown: Iterable[str]) -> str:
-    """Each root once: several instances may have the same one."""
-    return ", ".join(f"{root} ({times} instances)" if times > 1 else root for root, times in Counter(shown).items())
 
 
 def _away(rows: Sequence[ServerRow], width: int | None) -> Iterator[str]:

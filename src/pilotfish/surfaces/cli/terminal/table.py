@@ -52,7 +52,6 @@ def pointed(line: str, start: int, end: int, room: int) -> Pointed:
 
 
 def columns(text: str) -> int:
-    """The columns that a text takes."""
     total, before = 0, ""
     for character in text:
         total += _own_width(character, before)
@@ -61,7 +60,6 @@ def columns(text: str) -> int:
 
 
 def _own_width(character: str, before: str) -> int:
-    """The columns that a character adds after another."""
     if character.isascii():
         return 1
     if character == EMOJI_STYLE:

@@ -62,6 +62,7 @@ OPENS_OTHERS = {
     "surfaces/mcp/server.py": "our own",
     "system/confinement.py": "opened for the kernel, not read",
     "system/ownership.py": "one line of git's, up to a size, in which a word is looked for",
+    "system/pipes.py": "our own",
     "system/process.py": "/proc",
     "system/regular_files.py": "for those in the table",
     "system/supervisor.py": "/proc",

@@ -210,10 +210,10 @@ class Pool:
                 entry.mark_outdated(current_time())
         self._woken.notify()
 
-    async def stop_all(self, why: Why = Why.ASKED) -> None:
+    async def stop_all(self) -> None:
         async with owned_tasks() as tasks:
             for key in self._entries:
-                tasks.start_soon(self.stop, key, why)
+                tasks.start_soon(self.stop, key, Why.ASKED)
 
     def forgive(self, key: Key) -> None:
         if key in self._entries:

@@ -105,21 +105,18 @@ def _source(cell: object) -> str | None:
 
 
 def _numbered(number: int, source: str) -> str:
-    # A line that would be taken for the number of a cell gets a blank at its end.
-    lines = [line + " " if _NUMBER.match(line) else line for line in _plain(re.split(r"\r\n?|\n", source))]
-    return "\n".join([f"# %% [cell {number}]", *lines, ""])
-
-
-# --- What IPython adds to Python ------------------------------------------------------------------------------------
-
-
-def _plain(lines: Sequence[str]) -> list[str]:
-    first = next((number for number, line in enumerate(lines) if line.strip()), None)
+    lines = re.split(r"\r\n?|\n", source)
+    first = next((place for place, line in enumerate(lines) if line.strip()), None)
     if first is not None and lines[first].startswith("%%"):
         name = lines[first][2:].split()[:1]
         rest = lines[first + 1 :] if name and name[0] in PYTHON_CELLS else [""] * (len(lines) - first - 1)
         lines = [*lines[:first], "pass", *rest]
-    return list(_without_magics(lines))
+    # A line that would be taken for the number of a cell gets a blank at its end.
+    plain = (line + " " if _NUMBER.match(line) else line for line in _without_magics(lines))
+    return "\n".join([f"# %% [cell {number}]", *plain, ""])
+
+
+# --- What IPython adds to Python ------------------------------------------------------------------------------------
 
 
 def _without_magics(lines: Sequence[str]) -> Iterator[str]:

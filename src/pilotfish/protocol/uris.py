@@ -31,7 +31,9 @@ def uri_of(path: AbsPath) -> Uri:
     if path.startswith("/") and not path.startswith(_HOST_PATHS):
         return Uri("file://" + _escaped(path))
     if path.startswith(_LONG):
-        path = _plain(path)
+        # What lifts Windows' limit of 260 characters: `\\?\C:\x`, `\\?\UNC\host\share`.
+        rest = path.removeprefix(_LONG)
+        path = AbsPath("\\\\" + rest[4:] if rest[:4].upper() == "UNC\\" else rest)
     if drive := _DRIVE_PATH.match(path):
         return Uri(f"file:///{drive[1].upper()}:" + _escaped(path[drive.end() :].replace("\\", "/")))
     if path.startswith(("\\\\", "//")):
@@ -71,12 +73,6 @@ _BARE = re.compile(r"[A-Za-z0-9\-._~/]*")
 _ESCAPES = tuple(chr(byte) if _BARE.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in range(256))
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BYTES = {b"%02X" % byte: bytes((byte,)) for byte in range(256)}
-
-
-def _plain(path: str) -> AbsPath:
-    """A path of Windows without what lifts its limit of 260 characters: `\\\\?\\C:\\x`, `\\\\?\\UNC\\host\\share`."""
-    rest = path.removeprefix(_LONG)
-    return AbsPath("\\\\" + rest[4:] if rest[:4].upper() == "UNC\\" else rest)
 
 
 def _escaped(path: str) -> str:

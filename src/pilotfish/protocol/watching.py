@@ -128,7 +128,16 @@ def may_match(registrations: Iterable[WatchRegistration], folder: AbsPath, roots
 
 def asks_for(registrations: Iterable[WatchRegistration], folder: AbsPath, roots: Sequence[AbsPath]) -> bool:
     """Whether a registration means `folder` itself, and not just everything: then it is watched even if ignored."""
-    return any(_means(registration.glob, folder, roots) for registration in registrations)
+    name = os.path.basename(folder)
+    for glob in (registration.glob for registration in registrations):
+        if glob.base is not None:
+            # Packages have packages of their own: `node_modules` in `node_modules`.
+            is_nested = name == os.path.basename(glob.base) and _inside(folder, glob.base)
+            if is_nested or path_below(glob.base, folder) is not None:
+                return True
+        if name in glob.glob.names and glob.may_match_below(folder, roots):
+            return True
+    return False
 
 
 def roots_to_watch(registrations: Iterable[WatchRegistration], roots: Sequence[AbsPath]) -> tuple[AbsPath, ...]:
@@ -138,15 +147,6 @@ def roots_to_watch(registrations: Iterable[WatchRegistration], roots: Sequence[A
     """
     wanted = {base for registration in registrations for base in _bases(registration.glob, roots)}
     return tuple(sorted(base for base in wanted if not any(_inside(base, other) for other in wanted - {base})))
-
-
-def _means(glob: FileGlob, folder: AbsPath, roots: Sequence[AbsPath]) -> bool:
-    if glob.base is not None:
-        # Packages have packages of their own: `node_modules` in `node_modules`.
-        is_nested = os.path.basename(folder) == os.path.basename(glob.base) and _inside(folder, glob.base)
-        if is_nested or path_below(glob.base, folder) is not None:
-            return True
-    return os.path.basename(folder) in glob.glob.names and glob.may_match_below(folder, roots)
 
 
 def _bases(glob: FileGlob, roots: Sequence[AbsPath]) -> Iterator[AbsPath]:

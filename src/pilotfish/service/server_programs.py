@@ -42,19 +42,15 @@ class KnownPrograms(Struct):
     searched: Evidence
     fingerprint: str
     """The same as one string."""
-    found: dict[tuple[str, AbsPath], ProgramLocation] = field(
-        default_factory=dict[tuple[str, AbsPath], ProgramLocation]
-    )
-    admitted: dict[tuple[str, AbsPath], Allowed | Withheld] = field(
-        default_factory=dict[tuple[str, AbsPath], Allowed | Withheld]
-    )
-    installed: dict[str, bool] = field(default_factory=dict[str, bool])
+    found: dict[tuple[str, AbsPath], ProgramLocation] = {}
+    admitted: dict[tuple[str, AbsPath], Allowed | Withheld] = {}
+    installed: dict[str, bool] = {}
     """Whether each package manager is installed."""
     surroundings: str = ""
     """The result of `Launches._surroundings`, which searches for every toolchain."""
     shortcomings: Mapping[str, str] | None = None
     """The result of `Workspace.shortcomings`, which searches for every program of the catalogue."""
-    keys: dict[tuple[str, AbsPath, str], Key] = field(default_factory=dict[tuple[str, AbsPath, str], Key])
+    keys: dict[tuple[str, AbsPath, str], Key] = {}
     choices: Recent[tuple[AbsPath, str | None], tuple[ServerChoice, Evidence]] = field(
         default_factory=lambda: Recent(MAX_CHOICES)
     )

@@ -45,6 +45,7 @@ from pilotfish.pool.pool import Pool
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.protocol.wire import Json
+from pilotfish.service import whole_project
 from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.check_answer import CheckCount, CheckEvent, CheckRequest
@@ -76,7 +77,7 @@ from pilotfish.service.status.recent_feedback import AnsweredQuestion, EditedFil
 from pilotfish.service.status.servers import RunningServers
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
-from pilotfish.service.whole_project import PROJECT_SECONDS, WholeProject, certain
+from pilotfish.service.whole_project import PROJECT_SECONDS, certain
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit, Workspaces
 from pilotfish.system.clock import current_time
@@ -142,7 +143,6 @@ class Service:
         self._picture = Picture(access, self._runner, self.states, words)
         self._previews = Previews(self._picture, project, proposal_runner)
         self._composer = QuestionComposer(self._questions, self.check, self._previews)
-        self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
         covers = self.disk_changes.covers
         self._disk_writes = DiskWrites(self.states, self._texts, system.clock, covers, self._noticed)
@@ -396,7 +396,8 @@ class Service:
 
         async def work(visit: Visit) -> DiagnosticsAnswer:
             await self._in_step(visit)
-            return await self._whole_project.check(visit, request, seconds, heard, partial(self._verdict, visit))
+            answer_of = partial(self._verdict, visit)
+            return await whole_project.check(self._picture, visit, request, seconds, heard, answer_of)
 
         return await self._checked("check", client, workspace, work)
 

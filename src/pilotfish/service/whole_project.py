@@ -60,61 +60,58 @@ def certain(workspace: Workspace) -> Patience:
     return Patience(first=FIRST_VERDICT * seconds, later=LATER_VERDICT * seconds)
 
 
-class WholeProject:
-    def __init__(self, picture: Picture) -> None:
-        self._picture = picture
+async def check(
+    picture: Picture,
+    visit: Visit,
+    request: CheckRequest,
+    seconds: float,
+    heard: Callable[[CheckEvent], None],
+    answer_of: Callable[[FileVerdict], DiagnosticsAnswer],
+) -> DiagnosticsAnswer:
+    """What is known of all files after at most `seconds`; the workspace is in step with the disk.
 
-    async def check(
-        self,
-        visit: Visit,
-        request: CheckRequest,
-        seconds: float,
-        heard: Callable[[CheckEvent], None],
-        answer_of: Callable[[FileVerdict], DiagnosticsAnswer],
-    ) -> DiagnosticsAnswer:
-        """What is known of all files after at most `seconds`; the workspace is in step with the disk.
+    Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system or a folder outside.
+    """
+    visit.workspace.require_enabled()
+    answers, chosen, patience = dict[str, DiagnosticsAnswer](), FilesToCheck(), certain(visit.workspace)
+    started = current_time()
 
-        Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system or a folder outside.
-        """
-        visit.workspace.require_enabled()
-        answers, chosen, patience = dict[str, DiagnosticsAnswer](), FilesToCheck(), certain(visit.workspace)
-        started = current_time()
+    def done(path: str, verdict: FileVerdict) -> None:
+        answers[path] = answer_of(verdict)
+        heard(CheckedFile(path, answers[path]))
 
-        def done(path: str, verdict: FileVerdict) -> None:
-            answers[path] = answer_of(verdict)
-            heard(CheckedFile(path, answers[path]))
+    with anyio.move_on_after(seconds) as limit:
+        chosen, standing = await _known(picture, visit, request)
+        heard(chosen)
+        for path, verdict in standing.items():
+            done(path, verdict)
 
-        with anyio.move_on_after(seconds) as limit:
-            chosen, standing = await self._known(visit, request)
-            heard(chosen)
-            for path, verdict in standing.items():
+        async def one(path: str) -> None:
+            for verdict in await picture.check(visit, [path], patience):
                 done(path, verdict)
 
-            async def one(path: str) -> None:
-                for verdict in await self._picture.check(visit, [path], patience):
-                    done(path, verdict)
+        await a_few_at_once(one, [path for path in chosen.files if path not in standing], AT_ONCE)
+    took, late, skips = milliseconds_since(started), limit.cancelled_caught, request.skip_missing
+    return merged(chosen, answers, visit.workspace.root, duration_ms=took, skip_missing=skips, timed_out=late)
 
-            await a_few_at_once(one, [path for path in chosen.files if path not in standing], AT_ONCE)
-        took, late, skips = milliseconds_since(started), limit.cancelled_caught, request.skip_missing
-        return merged(chosen, answers, visit.workspace.root, duration_ms=took, skip_missing=skips, timed_out=late)
 
-    async def _known(self, visit: Visit, request: CheckRequest) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
-        """The files that are meant, and what is known of them and stands."""
-        workspace = visit.workspace
-        standing: dict[str, FileVerdict] = {}
+async def _known(picture: Picture, visit: Visit, request: CheckRequest) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
+    """The files that are meant, and what is known of them and stands."""
+    workspace = visit.workspace
+    standing: dict[str, FileVerdict] = {}
 
-        async def unserved(below: Sequence[str]) -> dict[str, Error | None]:
-            served = [path for path in below if self._picture.knows(path) or workspace.serves(AbsPath(path))]
-            standing.update(await self._picture.standing(workspace, served))
-            rest = [path for path in below if path not in standing]
-            # In a thread, because it searches the disk for programs.
-            return await anyio.to_thread.run_sync(_unserved, workspace, rest)
+    async def unserved(below: Sequence[str]) -> dict[str, Error | None]:
+        served = [path for path in below if picture.knows(path) or workspace.serves(AbsPath(path))]
+        standing.update(await picture.standing(workspace, served))
+        rest = [path for path in below if path not in standing]
+        # In a thread, because it searches the disk for programs.
+        return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
-        await anyio.to_thread.run_sync(_refuse_outside, visit.client.cwd, request.paths, workspace.boundary)
-        chosen = await select(workspace.root, visit.client.cwd, unserved, request.paths, request.changed)
-        chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
-        standing |= await self._picture.standing(workspace, chosen.named)
-        return chosen, {path: standing[path] for path in chosen.files if path in standing}
+    await anyio.to_thread.run_sync(_refuse_outside, visit.client.cwd, request.paths, workspace.boundary)
+    chosen = await select(workspace.root, visit.client.cwd, unserved, request.paths, request.changed)
+    chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
+    standing |= await picture.standing(workspace, chosen.named)
+    return chosen, {path: standing[path] for path in chosen.files if path in standing}
 
 
 def _unserved(workspace: Workspace, paths: Sequence[str]) -> dict[str, Error | None]:

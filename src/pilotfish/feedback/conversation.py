@@ -11,6 +11,7 @@ ends its turn what it has left, and nothing else.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from copy import copy
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Self
@@ -113,6 +114,10 @@ class Hidden(Struct, frozen=True):
     is_covered: bool
     """The change brought errors to the file, and these may have covered it."""
 
+    def is_back(self, now: CheckedText) -> bool:
+        known = CheckedText(now.text, self.diagnostics)
+        return self.digest == _digest(now.text) and len(still_there(known, now)) == len(self.diagnostics)
+
 
 class Conversation(Struct):
     """One conversation. `calls` counts what its host reported, `told` the files that it heard of."""
@@ -150,22 +155,7 @@ class Conversation(Struct):
 
     def copied(self) -> Self:
         """To try something on: what it holds is frozen."""
-        return replace(
-            self,
-            debts=dict(self.debts),
-            dropped=dict(self.dropped),
-            introduced=dict(self.introduced),
-            gone=dict(self.gone),
-            mended=dict(self.mended),
-            hidden=dict(self.hidden),
-            first=None if self.first is None else dict(self.first),
-            own_texts=dict(self.own_texts),
-            changed=set(self.changed),
-            finished=dict(self.finished),
-            heard=set(self.heard),
-            stopped=set(self.stopped),
-            unsure=set(self.unsure),
-        )
+        return replace(self, **{name: copy(getattr(self, name)) for name in self.__struct_fields__})
 
     # --- What is owed -----------------------------------------------------------------------------------------------
 
@@ -211,8 +201,7 @@ class Conversation(Struct):
         unfinished: str | None = None,
     ) -> None:
         """The background found something that the conversation has not heard of."""
-        debt = Debt(Standing.LATE, call, edited=edited, unfinished=unfinished, found=found, certain=certain)
-        self._move(path, Fate.FOUND, debt)
+        self._move(path, Fate.FOUND, Debt(Standing.LATE, call, edited, None, unfinished, None, found, certain))
 
     def settle(self, path: AbsPath, fate: Fate) -> None:
         """Nothing more is owed about this file; what it broke elsewhere, if that is not known yet, is."""
@@ -310,9 +299,8 @@ class Conversation(Struct):
         `before`: the text that the change began with, where it is known; `causes`: those of all files that it was of.
         """
         known = self.introduced.get(path)
-        self.hidden[path] = tuple(one for one in self.hidden.get(path, ()) if not _is_back(one, now))
-        if not self.hidden[path]:
-            del self.hidden[path]
+        hidden = tuple(one for one in self.hidden.pop(path, ()) if not one.is_back(now))
+        self.hidden |= {path: hidden} if hidden else {}
         if before is not None:
             self.mend(path, before, change, causes)
         kept = still_there(known, now)
@@ -353,13 +341,11 @@ class Conversation(Struct):
             return change
         if self.first and self._has_back(self.first.items()):
             return replace(change, introduced=(), older=tuple(sorted({*change.older, *change.introduced}, key=place)))
-        back = [one for one in self.hidden.get(path, ()) if one.digest == _digest(now.text) and self._is_undone(one)]
+        same = [one for one in self.hidden.get(path, ()) if one.digest == _digest(now.text)]
+        back = [one for one in same if one.is_covered or (bool(one.causes) and self._has_back(one.causes))]
         older = {one for each in back for one in still_there(CheckedText(now.text, each.diagnostics), now)}
         news = tuple(one for one in change.introduced if one not in older)
         return replace(change, introduced=news, older=tuple(sorted({*change.older, *older}, key=place)))
-
-    def _is_undone(self, one: Hidden) -> bool:
-        return one.is_covered or (bool(one.causes) and self._has_back(one.causes))
 
     def _has_back(self, digests: Iterable[tuple[AbsPath, str | None]]) -> bool:
         """Whether it gave these files their old texts again."""
@@ -467,11 +453,6 @@ def credited(change: Comparison, brought: CheckedText | None, *, only_new: bool)
         tuple(one for one in change.older if one not in told and one not in again),
         tuple(of_own(change.fixed)),
     )
-
-
-def _is_back(one: Hidden, now: CheckedText) -> bool:
-    known = CheckedText(now.text, one.diagnostics)
-    return one.digest == _digest(now.text) and len(still_there(known, now)) == len(one.diagnostics)
 
 
 def _digest(text: str) -> str:

@@ -15,7 +15,6 @@ Nothing here says that a file is clean: a file without findings is simply not sh
 """
 
 from collections.abc import Iterable, Sequence
-from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -95,11 +94,12 @@ def selection(
         return Selection(errors_only, limits.only_new, first)
     limits = limits if changed else replace(limits, only_new=True)
     left = None if limits.max_total_lines is None else limits.max_total_lines - sum(len(file.shown) for file in first)
-    related = {file.path: file for file in others if file.path not in changed and _is_known(file, limits)}
+    known = [file for file in others if not (limits.only_new and isinstance(file.change, NoBaseline))]
+    related = {file.path: file for file in known if file.path not in changed}
     candidates = [file for file in (_within(file, limits) for file in related.values()) if file.shown]
     candidates.sort(key=lambda file: file.path)
     if limits.other_files_order == "severity":
-        candidates.sort(key=_worst)
+        candidates.sort(key=lambda file: min(found.diagnostic.severity for found in file.shown))
     best = sorted(candidates, key=_older_only)[: limits.max_other_files]
     second = {file.path: file for file in _allotted(best, left) if file.shown}
     shown = tuple(second[file.path] for file in candidates if file.path in second)
@@ -120,19 +120,12 @@ def cut(chosen: Selection, most: int) -> Selection:
 
 def findings(change: Comparison) -> tuple[Finding, ...]:
     """Every diagnostic after the edit, by place, and whether the edit introduced it."""
-    match change:
-        case NoBaseline(diagnostics):
-            found = [Finding(diagnostic, introduced=None) for diagnostic in diagnostics]
-        case Delta(introduced, older):
-            found = [Finding(diagnostic, introduced=True) for diagnostic in introduced]
-            found += [Finding(diagnostic, introduced=False) for diagnostic in older]
-        case _:
-            assert_never(change)
+    if isinstance(change, NoBaseline):
+        found = [Finding(one, introduced=None) for one in change.diagnostics]
+    else:
+        found = [Finding(one, introduced=True) for one in change.introduced]
+        found += [Finding(one, introduced=False) for one in change.older]
     return tuple(sorted(found, key=_place))
-
-
-def _is_known(file: Checked, limits: FeedbackSettings) -> bool:
-    return not (limits.only_new and isinstance(file.change, NoBaseline))
 
 
 def _within(file: Checked, limits: FeedbackSettings) -> Chosen:
@@ -142,14 +135,11 @@ def _within(file: Checked, limits: FeedbackSettings) -> Chosen:
     wanted = [found for found in included if not (limits.only_new and found.introduced is False)]
     worst_first = limits.order == "severity"
     shown = tuple(sorted(wanted, key=_severity)) if worst_first else tuple(wanted)
-    return _kept(Chosen(file.path, shown, 0, _tally(file.change, limits), worst_first, file.text), limits.max_per_file)
-
-
-def _tally(change: Comparison, limits: FeedbackSettings) -> Tally | None:
-    if isinstance(change, NoBaseline):
-        return None
-    lists = (change.introduced, change.older, change.fixed)
-    return Tally(*(sum(item.severity in limits.severities for item in items) for items in lists))
+    tally = None
+    if isinstance(file.change, Delta):
+        lists = (file.change.introduced, file.change.older, file.change.fixed)
+        tally = Tally(*(sum(item.severity in severities for item in items) for items in lists))
+    return _kept(Chosen(file.path, shown, 0, tally, worst_first, file.text), limits.max_per_file)
 
 
 def _allotted(files: Iterable[Chosen], most: int | None) -> tuple[Chosen, ...]:
@@ -198,7 +188,3 @@ def _weight(found: Finding) -> tuple[bool, Severity, tuple[int, int, Severity, s
 
 def _older_only(file: Chosen) -> bool:
     return all(found.introduced is False for found in file.shown)
-
-
-def _worst(file: Chosen) -> Severity:
-    return min(found.diagnostic.severity for found in file.shown)

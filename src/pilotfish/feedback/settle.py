@@ -135,7 +135,8 @@ def verdict(facts: Facts, traits: Traits, *, now: float, deadline: float) -> Ver
         return said
     if now < deadline:
         return Waiting(min(said.until, deadline))
-    if _unversioned_answer(facts, traits) or _unsettled_version(facts, traits):
+    unsettled = _version_matches(facts, traits) and _may_be_replaced(facts, traits) and facts.disturbed_at is None
+    if _unversioned_answer(facts, traits) or unsettled:
         # The settling pause never passes the deadline: what stands there is given, and said to be unsettled.
         return Fresh(assumed=True)
     return GaveUp(_why(facts))
@@ -208,10 +209,6 @@ def _may_be_replaced(facts: Facts, traits: Traits) -> bool:
     """Some servers publish what they find at once, and all of it a little later, for the same version."""
     is_open = facts.ready and facts.asked is Asked.IMPOSSIBLE and facts.barrier is not Behind.PASSED
     return is_open and traits.phases is Phases.UNKNOWN
-
-
-def _unsettled_version(facts: Facts, traits: Traits) -> bool:
-    return _version_matches(facts, traits) and _may_be_replaced(facts, traits) and facts.disturbed_at is None
 
 
 def _quiet(disturbed_at: float, traits: Traits, now: float) -> Fresh | Waiting:

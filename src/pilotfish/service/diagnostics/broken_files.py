@@ -44,7 +44,7 @@ from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
 from pilotfish.service.diagnostics.missing_imports import without_missing_packages
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
+from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import MAX_SPOKEN, Checking, CheckRunner, Patience, checked
 from pilotfish.service.diagnostics.verdicts import FileVerdict
 from pilotfish.service.recent import Recent
@@ -452,9 +452,8 @@ class ProjectCheck:
         if not unknown or None in before.values() or search.settings:
             return changes
         texts = {path: text for path, text in before.items() if text is not None}
-        files = ProposedFiles(texts, {path: verdict.text for path, verdict in unknown.items()})
-        time = ProposalTime(search.comparing_seconds, search.comparing_seconds)
-        for earlier in await self._proposal_runner.run(visit, files, time):
+        shown = {path: verdict.text for path, verdict in unknown.items()}
+        for earlier in await self._proposal_runner.run(visit, texts, shown, search.comparing_seconds):
             if earlier.is_final and earlier.path in unknown:
                 changes[earlier.path] = delta(earlier.checked, unknown[earlier.path].checked)
                 self._states.put_before(earlier, before)

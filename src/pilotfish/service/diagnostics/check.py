@@ -110,8 +110,7 @@ class Check:
         self._started = current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
-        self._learn_late()
-        self._learn_silence()
+        self._learn_from_before()
         before = ledger.version(self._file.path)
         self._sent = ledger.send(session, self._file)
         self._sends = self._sent.version != before
@@ -129,7 +128,7 @@ class Check:
 
     def _stands(self, settled: Settled) -> bool:
         """Whether the last fresh verdict holds: nothing was sent since, and no later report is about this text."""
-        push = self._session.reports.of(self._file.path).get(Push())
+        push = self._last_push()
         moved = push is not None and push is not settled.push and self._is_current(push)
         return settled.coverage.covers(self._needed()) and not moved
 
@@ -156,7 +155,10 @@ class Check:
                 return said
             with anyio.CancelScope(deadline=max(now, said.until)):
                 await self._session.changed.wait()
-            self._watch()
+            push = self._last_push()
+            if push is not None and push.arrival > self._arrivals and push.at > self._sent.at:
+                self._arrivals = push.arrival
+                self._publishes.append(push.at)
 
     def _said(self, now: float, deadline: float) -> Verdict:
         refusal = self._refusal()
@@ -214,12 +216,6 @@ class Check:
             stirred_at=max(settled.at, self._stirred_at) if settled and was_settled else float("inf"),
         )
 
-    def _watch(self) -> None:
-        push = self._session.reports.of(self._file.path).get(Push())
-        if push is not None and push.arrival > self._arrivals and push.at > self._sent.at:
-            self._arrivals = push.arrival
-            self._publishes.append(push.at)
-
     def _learn(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> None:
         ledger, push = self._ledger, self._push()
         if isinstance(said, GaveUp):
@@ -234,30 +230,25 @@ class Check:
         if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and self._publishes:
             ledger.habits = observed(ledger.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
 
-    def _learn_late(self) -> None:
-        """A second publish for a text that had settled, with nothing sent since, came late."""
-        settled = self._ledger.settled.get(self._file.path)
-        push = self._session.reports.of(self._file.path).get(Push())
-        if settled is None or settled.push is None or push is None or push.version != settled.push.version:
-            return
-        if push is not settled.push and settled.coverage.changes == self._ledger.changes:
-            self._ledger.habits = heard_late(self._ledger.habits, push.at - settled.push.at)
-
-    def _learn_silence(self) -> None:
-        """The last text of this file had no answer in time: a later publish tells a slow server from a silent one."""
-        sent = self._ledger.unheard.pop(self._file.path, None)
-        if sent is None:
-            return
-        push = self._session.reports.of(self._file.path).get(Push())
-        spoke = push is not None and push.at > sent.at
-        self._ledger.habits = unheard(self._ledger.habits, spoke_later=spoke)
+    def _learn_from_before(self) -> None:
+        ledger, push = self._ledger, self._last_push()
+        settled, sent = ledger.settled.get(self._file.path), ledger.unheard.pop(self._file.path, None)
+        last = None if settled is None or settled.coverage.changes != ledger.changes else settled.push
+        if last is not None and push is not None and push is not last and push.version == last.version:
+            # A second publish for a text that had settled, with nothing sent since, came late.
+            ledger.habits = heard_late(ledger.habits, push.at - last.at)
+        if sent is not None:
+            # The last text had no answer in time: a later publish tells a slow server from a silent one.
+            ledger.habits = unheard(ledger.habits, spoke_later=push is not None and push.at > sent.at)
 
     # --- Answering ---------------------------------------------------------------------------------------------------
 
+    def _last_push(self) -> Report | None:
+        return self._session.reports.of(self._file.path).get(Push())
+
     def _push(self) -> Report | None:
         """The last publish, unless it is about an older text than the last verdict."""
-        push = self._session.reports.of(self._file.path).get(Push())
-        settled = self._ledger.settled.get(self._file.path)
+        push, settled = self._last_push(), self._ledger.settled.get(self._file.path)
         if settled is None or settled.push is None or settled.coverage.version != self._sent.version:
             return push
         return push if push is not None and self._is_current(push) else settled.push
@@ -326,7 +317,10 @@ class Check:
         readiness = self._session.readiness
         if readiness.health == "warning":
             return f"the server reports: {_words(readiness.complaint) or 'its health is not good'}"
-        return self._freshness.not_checked or self._unchecked() or self._late_import() or self._overlooked()
+        text, pattern = self._file.text[:MAX_SEARCHED], self._freshness.unchecked
+        found = None if pattern is None else re.search(pattern, text)
+        unchecked = None if found is None else f"it does not check what needs {_words(found[0])}"
+        return self._freshness.not_checked or unchecked or self._late_import(text) or self._overlooked()
 
     def _overlooked(self) -> str | None:
         inputs, patterns = self._session.inputs, (self._freshness.unchecked, self._freshness.late_imports)
@@ -337,17 +331,11 @@ class Check:
         is_long = any(patterns) and len(self._file.text) > MAX_SEARCHED
         return "the file is too long to look for what is noticed late or not checked" if is_long else None
 
-    def _unchecked(self) -> str | None:
-        pattern = self._freshness.unchecked
-        found = None if pattern is None else re.search(pattern, self._file.text[:MAX_SEARCHED])
-        return None if found is None else f"it does not check what needs {_words(found[0])}"
-
-    def _late_import(self) -> str | None:
+    def _late_import(self, text: str) -> str | None:
         if not self._freshness.late_imports:
             return None
         folder, root = os.path.dirname(self._file.path), self._session.root
-        found = re.finditer(self._freshness.late_imports, self._file.text[:MAX_SEARCHED])
-        names = [one[1] for one in islice(found, MAX_NAMED + 1)]
+        names = [one[1] for one in islice(re.finditer(self._freshness.late_imports, text), MAX_NAMED + 1)]
         for said in dict.fromkeys(names):
             if not is_inside(os.path.normpath(os.path.join(folder, said)), root):
                 return f"changes outside of its root are noticed late, and the file names {_words(said)}"

@@ -31,7 +31,7 @@ from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
 from pilotfish.service.diagnostics.missing_imports import explanations, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
-from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner, ProposalTime, ProposedFiles
+from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.texts_before import moved_files, text_before
 from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of
@@ -289,7 +289,7 @@ class EditFeedback:
         if all(text == one.text for one in there for text in [edit.before.get(one.path)]) and not edit.deleted:
             # Nothing was changed: whatever is there was there before.
             return changes | {one.path: delta(one.checked, one.checked) for one in unknown}, frozenset()
-        judged = await self._proposal_runner.run(visit, ProposedFiles(proposed), ProposalTime(seconds, seconds))
+        judged = await self._proposal_runner.run(visit, proposed, {}, seconds)
         earlier = {one.path: one for one in judged}
         for one in unknown:
             found = earlier.get(wanted[one.path])

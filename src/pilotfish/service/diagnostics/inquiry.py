@@ -77,10 +77,6 @@ class Target(Struct, frozen=True):
         """Whether it answers questions about a file, now or soon."""
         return self.can_be_pulled() or self.can_be_commanded() or self.registration_left() > 0
 
-    def has_barrier(self) -> bool:
-        barrier = self.freshness.barrier
-        return barrier is not None and self.session.supports(barrier, self.path)
-
     def registration_left(self) -> float:
         """Seconds for which it may still register the pull that the catalogue expects."""
         left = self.ledger.since + REGISTRATION_SECONDS - current_time()
@@ -113,7 +109,9 @@ class Inquiry:
         self.answer: PullAnswer | None = None
         self.failed: str | None = None
         """The server's own words that the check failed: its answer means nothing."""
-        self.barrier = Behind.PENDING if target.has_barrier() else Behind.NONE
+        barrier = target.freshness.barrier
+        has_barrier = barrier is not None and target.session.supports(barrier, target.path)
+        self.barrier = Behind.PENDING if has_barrier else Behind.NONE
         # Pending from the start: a publish that comes before the question must not pass for its answer.
         if target.can_be_pulled() or target.can_be_commanded():
             self.asked = Asked.PENDING

@@ -225,9 +225,7 @@ class Ledger(Struct):
 
     def close(self, session: Session, path: AbsPath) -> None:
         """Close a document; for other files that is a change like any other."""
-        session.close(path)
-        for kept in (self._sent, self.answers, self.settled, self.unheard):
-            kept.pop(path, None)
+        self._close_unchanged(session, path)
         self._unsaved.discard(path)
         self.projects.clear()
         self._changed(0, 0)
@@ -298,22 +296,17 @@ class Ledger(Struct):
         return _Sharing(self)
 
     async def enter(self) -> None:
-        if self._is_taken:
-            await self._until_free()
+        await self._until_free()
         self._checks += 1
 
     def leave(self) -> None:
         self._checks -= 1
         self._left.notify()
 
-    @property
-    def _is_taken(self) -> bool:
-        return self._previewing or bool(self.proposed)
-
     async def _until_free(self) -> None:
         self._waiting += 1
         try:
-            while self._is_taken:
+            while self._previewing or self.proposed:
                 await self._left.wait()
         finally:
             self._waiting -= 1

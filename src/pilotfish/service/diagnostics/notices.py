@@ -42,11 +42,17 @@ class Notices:
         said = self._said_to(client)
         for verdict in verdicts:
             if verdict.answered:
-                said.discard(_late_key(verdict.path))
+                said.discard(f"late {verdict.path}")
 
     def take_restrictions(self, visit: Visit, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
         """The same about servers that run restricted. They have judged the files: this alone is no reason to speak."""
-        return _unsaid(self._said_to(visit.client), _restrictions(visit.workspace, verdicts))
+        workspace, told = visit.workspace, list[tuple[str, str]]()
+        for outcome in (outcome for verdict in verdicts for outcome in verdict.outcomes):
+            restricted = workspace.restriction(workspace.specs[outcome.server])
+            if outcome.diagnostics is not None and restricted is not None:
+                why = f"{outcome.server} runs restricted, because this workspace is not trusted: {restricted.reason}."
+                told.append((f"restricted {outcome.server}", f"{why} {trust_advice(workspace.root)}"))
+        return _unsaid(self._said_to(visit.client), told)
 
     def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
         """Whether one of these packages is missing that this client session has not heard of."""
@@ -114,21 +120,13 @@ def _is_code(workspace: Workspace, path: AbsPath) -> bool:
     return any(one.rank.named or (one.rank.role is Role.MAIN and not one.auxiliary) for one in able)
 
 
-def _restrictions(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:
-    for outcome in (outcome for verdict in verdicts for outcome in verdict.outcomes):
-        restricted = workspace.restriction(workspace.specs[outcome.server])
-        if outcome.diagnostics is not None and restricted is not None:
-            why = f"{outcome.server} runs restricted, because this workspace is not trusted: {restricted.reason}."
-            yield f"restricted {outcome.server}", f"{why} {trust_advice(workspace.root)}"
-
-
 def _without_verdict(
     workspace: Workspace, verdict: FileVerdict, outcome: Outcome, said: AbstractSet[str]
 ) -> tuple[str, str]:
     failure = outcome.failure
     if failure is None or failure.code is Code.REQUEST_TIMEOUT:
         path = named(verdict.path, workspace.root)
-        return _late_key(verdict.path), f"{path} is not checked yet: {outcome.server} has not answered in time."
+        return f"late {verdict.path}", f"{path} is not checked yet: {outcome.server} has not answered in time."
     kind = os.path.splitext(verdict.path)[1] or os.path.basename(verdict.path)
     served = workspace.specs[outcome.server].files.extensions
     if served and kind.startswith(".") and kind not in served:
@@ -141,7 +139,3 @@ def _without_verdict(
         why = " either." if any(one.startswith(of_server) for one in said) else f": {text}"
         return f"{of_server}{kind}", f"{kind} files are not checked by {outcome.server}{why}"
     return f"failed {outcome.server}", f"{outcome.server} does not check files: {text}"
-
-
-def _late_key(path: AbsPath) -> str:
-    return f"late {path}"

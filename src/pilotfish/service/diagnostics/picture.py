@@ -78,8 +78,11 @@ class Picture:
         `anew`: what is not known is checked as after a change of other files, see `CheckRunner.run`.
         """
         found = await self.standing(visit.workspace, paths)
-        left = [path for path in paths if path not in found]
-        checked = await self._check(visit, left, patience, anew=anew) if left else ()
+        left, world = [path for path in paths if path not in found], self._states.world
+        checked = await self._runner.run_until_certain(visit, left, patience, anew=anew) if left else ()
+        for verdict in checked:
+            if verdict.is_final:
+                self._states.put(verdict, world)
         return (*found.values(), *checked)
 
     def knows(self, path: str) -> bool:
@@ -113,17 +116,6 @@ class Picture:
         real = admit(path, workspace.boundary).path
         return await self._texts.current(real) if self._states.knows(real) else None
 
-    async def _check(
-        self, visit: Visit, paths: Sequence[str], patience: Patience, *, anew: bool
-    ) -> tuple[FileVerdict, ...]:
-        """Check these files, and keep what is fresh."""
-        world = self._states.world
-        verdicts = await self._runner.run_until_certain(visit, paths, patience, anew=anew)
-        for verdict in verdicts:
-            if verdict.is_final:
-                self._states.put(verdict, world)
-        return verdicts
-
     def _judges(self, workspace: Workspace, file: FileText, processes: _Processes) -> Judges:
         """The processes that would judge the file, by server and start time; empty if one of them does not run."""
         found = list[tuple[str, float]]()
@@ -145,11 +137,8 @@ class Picture:
         session = entry.session if entry is not None and entry.usable else None
         if session is not None and session.inputs is not None and not session.inputs.holds():
             return None
-        return (
-            (key.server, session.started_at)
-            if session is not None and self._words.is_followed(candidate.root)
-            else None
-        )
+        is_followed = session is not None and self._words.is_followed(candidate.root)
+        return (key.server, session.started_at) if session is not None and is_followed else None
 
     async def _explain(self, workspace: Workspace) -> None:
         """Find out which files the changes since then may affect, where that is not known yet."""
@@ -174,13 +163,13 @@ class Picture:
             self._taken_back.put(key, _TakenBack(self._states.world, refreshes, moves))
 
     async def _explain_change(self, workspace: Workspace, number: int, changed: Mapping[AbsPath, str | None]) -> None:
-        world = self._states.world
+        world, targets = self._states.world, searched_roots(workspace, changed)
         if any(not searched_roots(workspace, [path]) for path in changed):
             # Settings, or a file that only some tool reads: nobody can say what it changes.
             return
         edits = [EditedText(path, text, await self._texts.readable(path)) for path, text in sorted(changed.items())]
         affected = set[AbsPath]()
-        for target in searched_roots(workspace, changed):
+        for target in targets:
             found = await self._affected.of_edits(target.root, edits, target.extensions, INDEX_SECONDS)
             if not found.complete:
                 return

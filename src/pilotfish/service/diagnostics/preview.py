@@ -17,7 +17,7 @@ from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.file_states import NO_FILE
 from pilotfish.service.diagnostics.picture import Picture
-from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
+from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.diagnostics.verdicts import FileVerdict
 from pilotfish.service.texts import text_to_send
@@ -69,10 +69,12 @@ class Previews:
         refused += [one for one in before if one.refused and one.path not in proposed]
         edits = [EditedText(path, _text_of(path, before), text) for path, text in proposed.items()]
         asked = proposed.keys() | {one.path for one in before}
-        time, deadline = ProposalTime(patience.first or wait, wait), current_time() + wait
-        others = await self._project.as_they_are(workspace, edits, deadline, check)
+        others = await self._project.as_they_are(workspace, edits, current_time() + wait, check)
         further = [one for one in others.verdicts if one.path not in asked]
-        after = await self._judge(visit, proposed, [*before, *further], time)
+        readable = [one for one in (*before, *further) if not one.refused]
+        texts_of_others = {one.path: one.text for one in readable if one.path not in proposed}
+        judged = await self._proposal_runner.run(visit, proposed, texts_of_others, patience.first or wait, wait)
+        after = {one.path: one for one in judged}
         known = {one.path: one.checked for one in (*before, *further) if one.is_final} | dict.fromkeys(created, NO_FILE)
         changes = {path: delta(known.get(path), one.checked) for path, one in after.items()}
         shown = [one for one in after.values() if one.path in asked or (one.is_final and changes[one.path].introduced)]
@@ -82,19 +84,6 @@ class Previews:
             related=tuple(further),
             unchecked=others.unchecked,
         )
-
-    async def _judge(
-        self,
-        visit: Visit,
-        proposed: Mapping[AbsPath, str],
-        now: Sequence[FileVerdict],
-        time: ProposalTime,
-    ) -> dict[AbsPath, FileVerdict]:
-        """The verdicts if the proposed texts were there, of those and of the files whose state is known now."""
-        readable = [one for one in now if not one.refused]
-        others = {one.path: one.text for one in readable if one.path not in proposed}
-        judged = await self._proposal_runner.run(visit, ProposedFiles(proposed, others), time)
-        return {one.path: one for one in judged}
 
 
 def _text_of(path: AbsPath, verdicts: Sequence[FileVerdict]) -> str | None:

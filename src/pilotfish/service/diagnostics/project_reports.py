@@ -276,7 +276,10 @@ class ProjectReports:
                 case ScopeKind.PROJECT_PUSH if await _has_begun(session, token := spec.scope.progress or ""):
                     restarts = spec.freshness.restarts_check
                     is_done = await _is_over(session, token, edited, deadline, restarts=restarts)
-                    if spec.scope.starts_with_open and not _speaks_of_all(session, account):
+                    spoken = session.reports.pushed_since(account.heard)
+                    is_partial = account.files is None and all(map(session.documents.is_open, spoken))
+                    if spec.scope.starts_with_open and is_partial:
+                        # It has never published about a file that is not open.
                         return None
                     found = _pushed(session, account, is_done=is_done)
                     # With a second check, neither what is published nor what is answered is all.
@@ -343,21 +346,11 @@ def _pushed(session: Session, account: _Account, *, is_done: bool) -> ProjectCha
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.
     ordered = sorted(now, key=lambda path: not now[path])
     files = {path: None if before is None else before.get(path, FileAccount()) for path in ordered}
-    current = {path: push for path, push in pushes.items() if _is_current(session, path, push)}
+    documents, current = session.documents, dict[AbsPath, Report]()
+    for path, push in pushes.items():
+        if push.version is None or not documents.is_open(path) or push.version >= documents.version(path):
+            current[path] = push
     return ProjectChange(session.server, files, is_done, current)
-
-
-def _speaks_of_all(session: Session, account: _Account) -> bool:
-    """Whether it has ever published about a file that is not open."""
-    if account.files is not None:
-        return True
-    return not all(session.documents.is_open(path) for path in session.reports.pushed_since(account.heard))
-
-
-def _is_current(session: Session, path: AbsPath, push: Report) -> bool:
-    return (
-        push.version is None or not session.documents.is_open(path) or push.version >= session.documents.version(path)
-    )
 
 
 def _by_path(reports: Sequence[WorkspaceDocumentDiagnosticReport]) -> dict[AbsPath, Report]:

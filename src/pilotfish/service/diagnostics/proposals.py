@@ -7,6 +7,7 @@ does. From one preview to the next that waits, it goes straight. It is never tol
 
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
+from math import inf
 
 import anyio
 from msgspec import Struct, field
@@ -40,13 +41,6 @@ IMPOSSIBLE = frozenset({SAVED_ONLY, READS_DISK})
 """However long one waits."""
 
 
-class ProposedFiles(Struct, frozen=True):
-    """What to check: `proposed` texts are not on disk; `others` are, and are checked as if the proposed were, too."""
-
-    proposed: Mapping[AbsPath, str]
-    others: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
-
-
 class _Share(Struct):
     """The files of one server."""
 
@@ -55,61 +49,62 @@ class _Share(Struct):
     others: list[FileToSend] = field(default_factory=list[FileToSend])
 
 
-class ProposalTime(Struct, frozen=True):
-    """Seconds for all files, and for the `others` alone: the caller did not ask for those, so they get less."""
-
-    all: float
-    others: float
-
-
 class ProposalRunner:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def run(self, visit: Visit, files: ProposedFiles, time: ProposalTime) -> tuple[FileVerdict, ...]:
-        """The verdict on every file, the proposed ones first; failures of servers are in it."""
+    async def run(
+        self,
+        visit: Visit,
+        proposed: Mapping[AbsPath, str],
+        others: Mapping[AbsPath, str],
+        seconds: float,
+        others_seconds: float = inf,
+    ) -> tuple[FileVerdict, ...]:
+        """The verdict on every file, the proposed ones first; failures of servers are in it.
+
+        `proposed` texts are not on disk; `others` are, and are checked as if the proposed were, too.
+
+        `seconds` are for all files, `others_seconds` for the others alone: who did not ask for those gives them less.
+        """
         workspace = visit.workspace
-        texts = {**files.others, **files.proposed}
+        texts = {**proposed, **others}
         choices = {path: workspace.servers_for(path, text.partition("\n")[0]) for path, text in texts.items()}
         outcomes: dict[tuple[AbsPath, str], Outcome] = {}
 
         async def one(share: _Share) -> None:
-            for path, outcome in (await self._ask(visit.client, share, time)).items():
+            for path, outcome in (await self._ask(visit.client, share, seconds, others_seconds)).items():
                 outcomes[path, share.server.candidate.spec.id] = outcome
 
-        async with owned_tasks() as tasks:
-            for share in self._shares(workspace, files, choices):
-                tasks.start_soon(one, share)
-        return tuple(
-            _verdict(path, texts[path], workspace, choices[path], outcomes) for path in (*files.proposed, *files.others)
-        )
-
-    def _shares(
-        self, workspace: Workspace, files: ProposedFiles, choices: Mapping[AbsPath, ServerChoice]
-    ) -> list[_Share]:
         shares: dict[Key, _Share] = {}
-        for path, text in {**files.proposed, **files.others}.items():
+        for path, text in texts.items():
             for candidate in choices[path].servers:
                 server = self._access.server(workspace, candidate)
                 share = shares.setdefault(server.recipe.key, _Share(server))
                 file = FileToSend(path, candidate.language_id, text, saved=False)
-                (share.proposed if path in files.proposed else share.others).append(file)
-        return [share for share in shares.values() if share.proposed]
+                (share.proposed if path in proposed else share.others).append(file)
+        async with owned_tasks() as tasks:
+            for share in shares.values():
+                if share.proposed:
+                    tasks.start_soon(one, share)
+        return tuple(_verdict(path, text, workspace, choices[path], outcomes) for path, text in texts.items())
 
-    async def _ask(self, client: ClientSession, share: _Share, time: ProposalTime) -> dict[AbsPath, Outcome]:
+    async def _ask(
+        self, client: ClientSession, share: _Share, seconds: float, others_seconds: float
+    ) -> dict[AbsPath, Outcome]:
         server, started = share.server.candidate.spec.id, current_time()
-        deadline = started + time.all
+        deadline = started + seconds
 
         async def work(session: Session) -> dict[AbsPath, Outcome]:
             ledger = self._access.ledgers.of(session)
             paths = {file.path for file in share.proposed}
             async with propose_texts(session, ledger, self._access.texts, paths) as made:
-                others_deadline = min(deadline, current_time() + time.others)
+                others_deadline = min(deadline, current_time() + others_seconds)
                 judged = await _judge(session, ledger, share, made, (deadline, others_deadline))
                 return {path: replace(one, incarnation=session.started_at) for path, one in judged.items()}
 
         try:
-            return await self._access.use_server(share.server, client.id, work, seconds=time.all, grace=GRACE_SECONDS)
+            return await self._access.use_server(share.server, client.id, work, seconds=seconds, grace=GRACE_SECONDS)
         except Failure as failure:
             took = current_time() - started
             return {file.path: no_verdict(server, failure, took) for file in (*share.proposed, *share.others)}

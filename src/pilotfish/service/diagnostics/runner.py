@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 from msgspec import Struct
@@ -58,14 +59,6 @@ Checking = Callable[[AbsPath, Patience], Awaitable[Sequence[FileVerdict]]]
 """Checks one file as it is on disk."""
 
 
-class _Wish(Struct, frozen=True):
-    """How files are to be checked; see `CheckRunner.run`."""
-
-    patience: Patience
-    anew: bool
-    with_hints: bool
-
-
 class CheckRunner:
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -109,8 +102,7 @@ class CheckRunner:
                 files[file.path] = file
 
         async def one(file: FileToSend) -> FileVerdict:
-            wish = _Wish(patience or Patience(), anew, with_hints)
-            return await self._file(visit, file, wish)
+            return await self._file(visit, file, patience or Patience(), anew=anew, with_hints=with_hints)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
@@ -233,7 +225,9 @@ class CheckRunner:
         refuse_binary(real, given.text)
         return FileToSend(real, "", text_to_send(real, given.text), order=given.order, given=given)
 
-    async def _file(self, visit: Visit, file: FileToSend, wish: _Wish) -> FileVerdict:
+    async def _file(
+        self, visit: Visit, file: FileToSend, patience: Patience, *, anew: bool, with_hints: bool
+    ) -> FileVerdict:
         workspace = visit.workspace
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
 
@@ -241,7 +235,7 @@ class CheckRunner:
             if blocked := workspace.blockage(candidate.spec, file.path):
                 return no_verdict(candidate.spec.id, blocked, 0.0)
             named = replace(file, language_id=candidate.language_id)
-            return await self._on(visit, candidate, named, wish)
+            return await self._on(visit, candidate, named, patience, anew=anew, with_hints=with_hints)
 
         ordered = await side_by_side(one, choice.servers)
         absent = (*([choice.missing] if choice.missing else []), *choice.withheld)
@@ -255,7 +249,10 @@ class CheckRunner:
         visit: Visit,
         candidate: Candidate,
         file: FileToSend,
-        wish: _Wish,
+        patience: Patience,
+        *,
+        anew: bool,
+        with_hints: bool,
     ) -> Outcome:
         workspace = visit.workspace
         started = current_time()
@@ -264,19 +261,19 @@ class CheckRunner:
         timing = workspace.settings(candidate.spec.id).timing
         entry = self._pool.entries().get(key)
         _note_mentions(None if entry is None else entry.session, file)
-        seconds = self._seconds(key, timing, wish.patience)
-
-        freshness, less = _allowed(workspace, candidate, with_hints=wish.with_hints)
+        seconds = self._seconds(key, timing, patience)
+        freshness, less = _allowed(workspace, candidate, with_hints=with_hints)
 
         async def work(session: Session) -> Outcome:
             nonlocal file
             _note_mentions(session, file)
-            file, outcome = await self._judge(session, freshness, file, started + seconds, anew=wish.anew)
+            file, outcome = await self._judge(session, freshness, file, started + seconds, anew=anew)
             behind = self._behind(session)
             if behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=behind)
             if less is not None and outcome.is_fresh:
-                outcome = replace(outcome, assumed=True, limited=True, why=_untrusted(workspace, less))
+                why = f"the workspace is not trusted, so {less}. {trust_advice(workspace.root)}"
+                outcome = replace(outcome, assumed=True, limited=True, why=why)
             self._ledgers.close_unused(session)
             self._ledgers.keep_habits(session)
             return replace(outcome, incarnation=session.started_at)
@@ -286,8 +283,9 @@ class CheckRunner:
         except Failure as failure:
             outcome = no_verdict(candidate.spec.id, failure, current_time() - started)
         if not outcome.is_late or seconds >= timing.first_touch_timeout_ms / 1000:
-            # One that was given less time, or was cut off, leaves the longer limit to the next.
-            self._remember(key)
+            # One that was given less time, or was cut off, leaves the longer limit to the next. Only servers that the
+            # pool knows: the set must not grow with every root ever opened.
+            self._touched = {key, *(self._touched & self._pool.entries().keys())}
         self._count(key, outcome, started)
         return outcome
 
@@ -319,18 +317,12 @@ class CheckRunner:
         while looked < ledger.newest_change:
             # A text that stands may be overtaken while that is found out.
             looked = self._ledgers.next_order()
-            file = await self._read_again(file, looked)
+            with suppress(Refused):
+                found = await self._texts.current(file.path)
+                # A text that was given stands until somebody else writes the file.
+                if file.given is None or self._texts.was_written_since(file.given, found):
+                    file = replace(file, text=found.text, order=looked, given=None)
         return file
-
-    async def _read_again(self, file: FileToSend, order: float) -> FileToSend:
-        """The file as it is on disk; a text that was given stands until somebody else writes the file."""
-        try:
-            found = await self._texts.current(file.path)
-        except Refused:
-            return file
-        if file.given is not None and not self._texts.was_written_since(file.given, found):
-            return file
-        return replace(file, text=found.text, order=order, given=None)
 
     def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(key)
@@ -353,11 +345,6 @@ class CheckRunner:
             return first - (current_time() - entry.session.started_at)
         return 0.0 if key in self._touched else first
 
-    def _remember(self, key: Key) -> None:
-        if key not in self._touched:
-            # Only servers that the pool knows: the set must not grow with every root ever opened.
-            self._touched = {key, *(self._touched & self._pool.entries().keys())}
-
     def _count(self, key: Key, outcome: Outcome, started: float) -> None:
         if outcome.incarnation > started and outcome.diagnostics is not None:
             known = {one: seconds for one, seconds in self._starts.items() if one in self._pool.entries()}
@@ -372,13 +359,13 @@ def _note_mentions(session: Session | None, file: FileToSend) -> None:
         session.inputs.mention(file.path, file.text)
 
 
-def _untrusted(workspace: Workspace, less: str) -> str:
-    return f"the workspace is not trusted, so {less}. {trust_advice(workspace.root)}"
-
-
 def _allowed(workspace: Workspace, candidate: Candidate, *, with_hints: bool) -> tuple[Freshness, str | None]:
     """How the server is listened to, and why its verdicts are not whole where the workspace is not trusted."""
-    freshness = candidate.spec.freshness if with_hints else _without_hints(candidate.spec.freshness)
+    freshness = candidate.spec.freshness
+    if not with_hints and (asked := freshness.on_demand) is not None and asked.hints:
+        # Without the requests that tell nothing else.
+        requests = tuple(one for one in asked.requests if one not in asked.hints)
+        freshness = replace(freshness, on_demand=replace(asked, requests=requests))
     restricted = workspace.restriction(candidate.spec, candidate.root)
     if restricted is not None and restricted.unchecked is not None:
         freshness = replace(freshness, unchecked=restricted.unchecked)
@@ -386,15 +373,6 @@ def _allowed(workspace: Workspace, candidate: Candidate, *, with_hints: bool) ->
         return freshness, workspace.ignored(candidate.spec.id)
     # The second check is what it gives up: nothing tells of its end.
     return replace(freshness, save_progress=None), restricted.reason
-
-
-def _without_hints(freshness: Freshness) -> Freshness:
-    """The same without the requests that tell nothing else."""
-    asked = freshness.on_demand
-    if asked is None or not asked.hints:
-        return freshness
-    requests = tuple(one for one in asked.requests if one not in asked.hints)
-    return replace(freshness, on_demand=replace(asked, requests=requests))
 
 
 async def checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:

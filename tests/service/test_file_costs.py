@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.service.diagnostics.habits import FileCosts
+from pilotfish.service.diagnostics.ledger import FileCosts
 
 
 @pytest.mark.proves("DIAG-10")

@@ -10,8 +10,7 @@ from pilotfish.feedback.text import Form
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.service.conversations.news import News, note_judged, what_is_left, without_told
 from pilotfish.service.diagnostics.edit_feedback import Judged
-from pilotfish.service.diagnostics.findings import BrokenFiles
-from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome
+from pilotfish.service.diagnostics.verdicts import BrokenFiles, FileVerdict, Outcome
 from support.values.findings import diagnostic
 from support.values.limits import LLXPRT
 

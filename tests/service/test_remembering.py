@@ -4,7 +4,7 @@ import pytest
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.feedback.settle import ENOUGH, Habits
-from pilotfish.service.diagnostics.habits import HabitStore
+from pilotfish.service.diagnostics.ledgers import HabitStore
 from support.servers.sessions import session_on
 from support.services.checks import server_with
 

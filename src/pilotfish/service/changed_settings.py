@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.inputs import InputEvidence
-from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.file_states import FileStates, text_before
 from pilotfish.service.diagnostics.runner import CheckRunner
-from pilotfish.service.diagnostics.texts_before import text_before
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.ownership import is_of_linked_worktree
 

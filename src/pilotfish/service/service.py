@@ -53,7 +53,6 @@ from pilotfish.service.conversations.conversations import Conversations
 from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.news import TOLD_TOGETHER
 from pilotfish.service.conversations.record import KeptConversations
-from pilotfish.service.diagnostics.affected import ServerAffected
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
 from pilotfish.service.diagnostics.file_states import FileStates
@@ -134,8 +133,8 @@ class Service:
         files = ProjectFiles(access, words)
         self._questions = QuestionRunner(access, files)
         proposal_runner = ProposalRunner(access)
-        reports, asked = ProjectReports(access, self.states), ServerAffected(access)
-        self._project = project = ProjectCheck(self._runner, proposal_runner, self.states, words, reports, asked)
+        reports = ProjectReports(access, self.states)
+        self._project = project = ProjectCheck(access, self._runner, proposal_runner, self.states, words, reports)
         self.patch_checks = PatchChecks(self._runner, reports, words, self._in_step)
         self._edit_feedback = EditFeedback(self._runner, self.states, proposal_runner, project)
         likely = LikelyFiles(self._runner, self._texts, self.states, words, self._in_step, reports)

@@ -19,8 +19,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import is_installed, package_folder
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.record import ConversationRecord
-from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.texts_before import committed_text, text_before
+from pilotfish.service.diagnostics.file_states import FileStates, committed_text, text_before
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.system import calls

@@ -17,8 +17,8 @@ from pilotfish.model import AbsPath
 from pilotfish.service.conversations.news import scope_of, without_told
 from pilotfish.service.conversations.record import Background, ConversationRecord
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
-from pilotfish.service.diagnostics.findings import BrokenFiles
 from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.diagnostics.verdicts import BrokenFiles
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks

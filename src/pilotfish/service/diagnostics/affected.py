@@ -227,6 +227,9 @@ class ServerAccount(Struct, frozen=True):
         ranks = dict(zip(self.files, self.ranks, strict=False))
         return replace(self, files=tuple(sorted(self.files, key=lambda path: (ranks.get(path, 0), cost(path)))))
 
+    def joined(self, other: "ServerAccount") -> "ServerAccount":
+        return replace(self, files=(*self.files, *other.files), unknown=(*self.unknown, *other.unknown))
+
     def instead_of(self, by_name: Affected) -> Affected:
         """These first, then those that only names tell of."""
         unknown = frozenset(self.unknown)
@@ -234,65 +237,44 @@ class ServerAccount(Struct, frozen=True):
         return Affected((*map(AbsPath, self.files), *others), by_name.complete or not unknown)
 
 
-class ServerAffected:
-    def __init__(self, access: Access) -> None:
-        self._access = access
+async def server_affected(
+    access: Access,
+    visit: Visit,
+    target: SearchedRoot,
+    edits: Sequence[EditedText],
+    candidates: Sequence[AbsPath],
+    deadline: float,
+) -> ServerAccount | None:
+    """What the server of a root says that edits may have broken; None where it cannot say so in time."""
+    on_demand = target.servers[0].spec.freshness.on_demand
+    if on_demand is None or not answers_affected(target):
+        return None
+    # A server that has not answered by then could not have checked a file either.
+    seconds = max(0.0, deadline - current_time())
+    texts = [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits]
+    limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
+    about = {"edits": texts, "candidates": candidates, **limits}
+    # A program knows who imports a new file only some time after it was told of that: until then, names tell.
+    unproven = candidates if any(edit.before == "" for edit in edits) else ()
 
-    async def of_edits(
-        self,
-        visit: Visit,
-        target: SearchedRoot,
-        changes: Sequence[Sequence[EditedText]],
-        candidates: Sequence[AbsPath],
-        deadline: float,
-    ) -> ServerAccount | None:
-        """What the server of a root says that each of these edits may have broken; None where it cannot say in time."""
-        found = ServerAccount()
-        for edits in changes:
-            said = await self._of_edit(visit, target, edits, candidates, deadline)
-            if said is None:
-                return None
-            found = replace(found, files=(*found.files, *said.files), unknown=(*found.unknown, *said.unknown))
-        return found
+    async def work(session: Session) -> ServerAccount | None:
+        ledger = access.ledgers.of(session)
+        async with ledger.shared():
+            for _ in range(TRIES):
+                changes = ledger.changes
+                ask = ask_about(session, on_demand, on_demand.affected, [about], ServerAccount, timeout=seconds)
+                (said,) = await ask
+                if await ledger.is_as_before(changes):
+                    ledger.projects |= {AbsPath(path): project for path, project in said.projects.items()}
+                    return replace(said.ordered(ledger.costs.of), unknown=(*said.unknown, *unproven))
+        return None
 
-    async def _of_edit(
-        self,
-        visit: Visit,
-        target: SearchedRoot,
-        edits: Sequence[EditedText],
-        candidates: Sequence[AbsPath],
-        deadline: float,
-    ) -> ServerAccount | None:
-        if not answers_affected(target):
-            return None
-        on_demand = target.servers[0].spec.freshness.on_demand
-        assert on_demand is not None
-        # A server that has not answered by then could not have checked a file either.
-        seconds = max(0.0, deadline - current_time())
-        texts = [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits]
-        limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
-        about = {"edits": texts, "candidates": candidates, **limits}
-        # A program knows who imports a new file only some time after it was told of that: until then, names tell.
-        unproven = candidates if any(edit.before == "" for edit in edits) else ()
-
-        async def work(session: Session) -> ServerAccount | None:
-            ledger = self._access.ledgers.of(session)
-            async with ledger.shared():
-                for _ in range(TRIES):
-                    changes = ledger.changes
-                    ask = ask_about(session, on_demand, on_demand.affected, [about], ServerAccount, timeout=seconds)
-                    (said,) = await ask
-                    if await ledger.is_as_before(changes):
-                        ledger.projects |= {AbsPath(path): project for path, project in said.projects.items()}
-                        return replace(said.ordered(ledger.costs.of), unknown=(*said.unknown, *unproven))
-            return None
-
-        try:
-            server = self._access.server(visit.workspace, target.servers[0])
-            return await self._access.use_server(server, visit.client.id, work, seconds=seconds)
-        except (Failure, Malformed):
-            # The plugin is not loaded, no project has the file, or it is not known what was before.
-            return None
+    try:
+        server = access.server(visit.workspace, target.servers[0])
+        return await access.use_server(server, visit.client.id, work, seconds=seconds)
+    except (Failure, Malformed):
+        # The plugin is not loaded, no project has the file, or it is not known what was before.
+        return None
 
 
 def answers_affected(target: SearchedRoot) -> bool:

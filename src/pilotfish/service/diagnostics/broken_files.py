@@ -34,20 +34,21 @@ from pilotfish.service.diagnostics.affected import (
     AffectedFiles,
     EditedText,
     SearchedRoot,
-    ServerAffected,
+    ServerAccount,
     affecting,
     answers_affected,
     searched_roots,
+    server_affected,
 )
 from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
 from pilotfish.service.diagnostics.missing_imports import without_missing_packages
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import MAX_SPOKEN, Checking, CheckRunner, Patience, checked
-from pilotfish.service.diagnostics.verdicts import FileVerdict
+from pilotfish.service.diagnostics.verdicts import BrokenFiles, FileVerdict, KnownFindings
 from pilotfish.service.recent import Recent
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit
 from pilotfish.system.clock import current_time
@@ -186,15 +187,15 @@ class BrokenSearch(Struct):
 class ProjectCheck:
     def __init__(
         self,
+        access: Access,
         runner: CheckRunner,
         proposal_runner: ProposalRunner,
         states: FileStates,
         words: ProjectWords,
         reports: ProjectReports,
-        server_affected: ServerAffected,
     ) -> None:
         self._runner = runner
-        self._server_affected = server_affected
+        self._access = access
         self._reports = reports
         self._proposal_runner = proposal_runner
         self._states = states
@@ -244,9 +245,14 @@ class ProjectCheck:
         if has_account:
             search.add(visit.workspace, by_name.only(target.foreign))
         else:
-            ask, candidates = self._server_affected.of_edits, (*broken, *by_name.files)
-            said = await ask(visit, target, search.changes_since, candidates, search.deadline)
-            search.add(visit.workspace, by_name if said is None else said.instead_of(by_name))
+            found, candidates = ServerAccount(), (*broken, *by_name.files)
+            for edits in search.changes_since:
+                said = await server_affected(self._access, visit, target, edits, candidates, search.deadline)
+                if said is None:
+                    found = None
+                    break
+                found = found.joined(said)
+            search.add(visit.workspace, by_name if found is None else found.instead_of(by_name))
         while search.waiting and search.left > 0:
             await self._judge_waiting(visit, search)
             # What was said of the files that were opened for this is no news; of others, open or not, it is.

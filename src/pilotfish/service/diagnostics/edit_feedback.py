@@ -27,14 +27,12 @@ from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.changed_settings import ChangedSettings
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.broken_files import BrokenSearch, ProjectCheck
-from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.findings import BrokenFiles, KnownFindings
+from pilotfish.service.diagnostics.file_states import FileStates, moved_files, text_before
 from pilotfish.service.diagnostics.missing_imports import explanations, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
-from pilotfish.service.diagnostics.texts_before import moved_files, text_before
-from pilotfish.service.diagnostics.verdicts import FileVerdict, effort_of
+from pilotfish.service.diagnostics.verdicts import BrokenFiles, FileVerdict, KnownFindings, effort_of
 from pilotfish.service.texts import Given, old_text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import Visit

@@ -13,15 +13,21 @@ import os
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
+import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.feedback.delta import CheckedText
+from pilotfish.feedback.linemap import lines_of
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import ancestors, is_inside, package_folder
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome
+from pilotfish.service.texts import old_text_to_send
+from pilotfish.service.workspace import Workspace
+from pilotfish.system.git import committed_content
 
 MAX_BYTES = 48 * 1024 * 1024
 """Of texts and diagnostics, roughly: some thousands of files. The least recently used ones go first."""
@@ -48,6 +54,9 @@ LOCKS = ("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "uv.loc
 
 CACHE = "/.cache/"
 """Where servers write themselves what they have learned, as clangd does: that is no change of what they judge."""
+
+ALIKE = 0.5
+"""Share of lines that a moved file has kept: whoever moves one adjusts its imports."""
 
 Judges = tuple[tuple[str, float], ...]
 """The processes that judge a file: which server, and when it was started."""
@@ -150,8 +159,10 @@ class FileStates:
     def _last_with(self, path: AbsPath, text: str | None) -> int:
         """The last world in which a file is known to have had a text; else the one before its last change."""
         known = [one.world for one in self._files.get(path, ()) if one.text == text]
-        changes = [one.number for one in self._changes if path in one.paths]
-        return max(known, default=changes[-1] - 1 if changes else self.world)
+        return max(known, default=self._last_change(path) - 1)
+
+    def _last_change(self, path: AbsPath) -> int:
+        return next((one.number for one in reversed(self._changes) if path in one.paths), self.world + 1)
 
     def changed_since(self, world: int, path: AbsPath) -> frozenset[AbsPath] | None:
         """The files whose changes after a world may affect a file; None where not all of them are known."""
@@ -182,9 +193,7 @@ class FileStates:
     def explain_change(self, number: int, affected: Iterable[AbsPath]) -> None:
         """The change of this number affects at most these files beside its own."""
         for change in self._since(number - 1):
-            if change.number == number:
-                change.affected = frozenset(affected)
-                return
+            change.affected = frozenset(affected) if change.number == number else change.affected
 
     def has_changed(self, path: AbsPath, world: int) -> bool:
         """Whether a file was changed after a world, as far as that was noticed."""
@@ -217,8 +226,7 @@ class FileStates:
 
     def had(self, path: AbsPath, text: str) -> None:
         """The file had this text before its last change, as somebody says who saw it."""
-        changes = [one.number for one in self._changes if path in one.paths]
-        world = max(0, (changes[-1] if changes else self.world) - 1)
+        world = max(0, min(self._last_change(path), self.world) - 1)
         # That it had the text in an earlier world, too, tells nothing of this one.
         if self._text_at(path, world) != text:
             self._put(path, KnownState(world, text))
@@ -301,18 +309,15 @@ class FileStates:
         for state in reversed(self._files.get(now.path, ())):
             is_same = state.judges == judges or (names is not None and [one for one, _ in state.judges] == names)
             if state.text == text and state.outcomes and is_same:
-                changed = None if self._is_of_two(now.path, state) else self.changed_since(state.world, now.path)
-                if changed is None or not changed <= allowed or not self._fits(state.world, own, now):
+                changed = self.changed_since(state.world, now.path)
+                while_checked = (one for one in self._since(state.world) if one.number <= state.until)
+                is_of_two = any(one.may_affect(now.path, state.world) for one in while_checked)
+                if is_of_two or changed is None or not changed <= allowed or not self._fits(state.world, own, now):
                     continue
                 if not settings or state.judges != judges or not changed.isdisjoint(settings):
                     self._files.move_to_end(now.path)
                     return state.checked
         return None
-
-    def _is_of_two(self, path: AbsPath, state: KnownState) -> bool:
-        """Whether something that may affect a file was changed while it was checked."""
-        since = self._since(state.world)
-        return any(one.may_affect(path, state.world) for one in since if one.number <= state.until)
 
     def _fits(self, world: int, own: Mapping[AbsPath, str | None], now: FileVerdict) -> bool:
         """Whether the edited files had the texts before the edits in that world."""
@@ -331,11 +336,10 @@ class FileStates:
 
     def current(self, path: AbsPath, processes: Collection[tuple[str, float]]) -> FileVerdict | None:
         """The verdict on a file that stands, by processes that still run; whoever asks has read what was noticed."""
-        state = next((one for one in reversed(self._files.get(path, ())) if one.outcomes), None)
+        state = self._judged(path)
         if state is None or not set(state.judges) <= set(processes) or self.latest_text(path) != state.text:
             return None
-        stands = self.changed_since(state.world, path) == frozenset()
-        return FileVerdict(path, state.text, state.outcomes, listed=state.listed) if stands else None
+        return FileVerdict(path, state.text, state.outcomes, listed=state.listed) if self.is_current(path) else None
 
     def previous(self, verdict: FileVerdict) -> CheckedText | None:
         """The verdict before this one, whatever changed since: for a list that marks what is new to its reader."""
@@ -350,16 +354,21 @@ class FileStates:
         return [path for path in found if any(server == one for state in self._files[path] for one, _ in state.judges)]
 
     def knows(self, path: AbsPath) -> bool:
-        return any(one.outcomes for one in self._files.get(path, ()))
+        return self._judged(path) is not None
 
     def last_listed(self, path: AbsPath) -> tuple[Diagnostic, ...] | None:
         """What the file had when it was last checked, in whichever world."""
-        return next((one.listed for one in reversed(self._files.get(path, ())) if one.outcomes), None)
+        state = self._judged(path)
+        return None if state is None else state.listed
 
     def is_current(self, path: AbsPath) -> bool:
         """Whether there is a verdict on it that nothing which was noticed since may have changed."""
-        judged = [one for one in self._files.get(path, ()) if one.outcomes]
-        return bool(judged) and self.changed_since(judged[-1].world, path) == frozenset()
+        state = self._judged(path)
+        return state is not None and self.changed_since(state.world, path) == frozenset()
+
+    def _judged(self, path: AbsPath) -> KnownState | None:
+        """The last state that was judged."""
+        return next((one for one in reversed(self._files.get(path, ())) if one.outcomes), None)
 
     def last(self) -> dict[AbsPath, tuple[Diagnostic, ...]]:
         """What each file had when it was last checked, where it has not changed since; see `is_current`."""
@@ -408,3 +417,51 @@ def judges_of(outcomes: Iterable[Outcome]) -> Judges:
 def scope_of(root: AbsPath) -> AbsPath:
     """The repository that a root is in: its packages may read each other. Without one, the root."""
     return next((AbsPath(one) for one in ancestors(root) if os.path.exists(os.path.join(one, ".git"))), root)
+
+
+# --- What files were before an edit -----------------------------------------------------------------------------------
+# An edit is judged by what it changed. Where nobody has checked a file before the edit, its old text is checked for it:
+# what the host says of it, what was last seen, what git has committed, the surest source first.
+
+
+async def text_before(states: FileStates, workspace: Workspace, path: AbsPath, now: str) -> str | None:
+    """The text that became `now`, where the host has not said it; None where nobody knows. Empty for a new file."""
+    seen = states.text_before(path, now)
+    return seen if seen is not None else await committed_text(workspace, path, now)
+
+
+async def committed_text(workspace: Workspace, path: AbsPath, now: str) -> str | None:
+    """What the last commit has of a file, with the line ends of `now`; None where it has nothing of it."""
+    git = workspace.program("git")
+    content = None if git is None else await anyio.to_thread.run_sync(partial(committed_content, git), path)
+    text = None if content is None else _decoded(content, now)
+    return None if text is None else await anyio.to_thread.run_sync(old_text_to_send, path, text)
+
+
+def moved_files(created: Mapping[AbsPath, str], deleted: Mapping[AbsPath, str]) -> dict[AbsPath, AbsPath]:
+    """Which of the created files is which of the deleted ones under another name, the most alike first."""
+    scores = sorted(
+        ((_likeness(text, old), path, gone) for path, text in created.items() for gone, old in deleted.items()),
+        reverse=True,
+    )
+    found = dict[AbsPath, AbsPath]()
+    for score, path, gone in scores:
+        if score >= ALIKE and path not in found and gone not in found.values():
+            found[path] = gone
+    return found
+
+
+def _likeness(one: str, other: str) -> float:
+    lines, others = set(lines_of(one)), set(lines_of(other))
+    return len(lines & others) / max(len(lines), len(others), 1)
+
+
+def _decoded(content: bytes, now: str) -> str | None:
+    """A committed text with the line ends that the file has: git may convert them."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    if "\r\n" in now and "\r\n" not in text:
+        return text.replace("\n", "\r\n")
+    return text

@@ -4,6 +4,7 @@
 sent after a newer one.
 """
 
+import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
@@ -17,9 +18,15 @@ from pilotfish.client.session import Session
 from pilotfish.feedback.settle import Habits
 from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.diagnostics import Report
-from pilotfish.service.diagnostics.habits import FileCosts
+from pilotfish.service.recent import Recent
 from pilotfish.service.texts import Given
 from pilotfish.system.clock import current_time
+
+MAX_COSTS = 5_000
+"""Files of a server whose costs are known."""
+
+SECONDS_PER_BYTE = 2e-5
+"""For a file that was never checked: as tsserver needs them for a test of 130 KB that takes 3 s."""
 
 
 class FileToSend(Struct, frozen=True):
@@ -77,6 +84,26 @@ class Settled(Struct, frozen=True):
     push: Report | None
     at: float
     """When its last report came."""
+
+
+class FileCosts:
+    """Seconds that checks of files take: a server that does one thing at a time is asked for the cheap ones first."""
+
+    def __init__(self) -> None:
+        self._seconds: Recent[str, float] = Recent(MAX_COSTS)
+
+    def learn(self, path: str, seconds: float) -> None:
+        self._seconds.put(path, seconds)
+
+    def of(self, path: str) -> float:
+        """As it took last; of one that was never checked, by its size."""
+        known = self._seconds.get(path)
+        if known is not None:
+            return known
+        try:
+            return os.stat(path).st_size * SECONDS_PER_BYTE
+        except OSError:
+            return 0.0
 
 
 class Ledger(Struct):

@@ -3,18 +3,26 @@
 from collections.abc import Callable, Iterable
 from math import inf, nextafter
 
+from msgspec.structs import replace
+
 from pilotfish.client.session import Session
 from pilotfish.errors import Refused
+from pilotfish.feedback.settle import ENOUGH, Habits
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
-from pilotfish.service.diagnostics.habits import HabitStore
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
+from pilotfish.service.recent import Remembered
 from pilotfish.service.texts import Texts
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Memory
 
 MAX_OPEN_DOCUMENTS = 200
 """Documents open at one server; the least recently used beyond it are closed."""
+
+HABITS_KIND = "habits"
+
+MAX_HABITS = 500
+"""Servers of roots whose habits are at hand; those of others are read again."""
 
 
 class Ledgers:
@@ -106,3 +114,26 @@ class Ledgers:
         if session.documents.is_open(path):
             ledger.send(session, FileToSend(path, language, text, order=order))
         return True
+
+
+class HabitStore:
+    """The habits of servers (`feedback.settle`), kept from one run to the next, per server and root.
+
+    Without a memory, every process starts with no habits."""
+
+    def __init__(self, memory: Memory | None) -> None:
+        self._kept = None if memory is None else Remembered(memory, HABITS_KIND, Habits, Habits, MAX_HABITS)
+
+    def recall(self, session: Session) -> Habits:
+        return self._kept.get(self._key(session)) if self._kept else Habits()
+
+    def keep(self, session: Session, habits: Habits) -> None:
+        """Only where they change what is decided: after a few edits nothing changes, and an edit costs no write."""
+        # Counts beyond `ENOUGH` change no decision.
+        short = replace(habits, changes=min(habits.changes, ENOUGH), silences=min(habits.silences, ENOUGH))
+        if self._kept and self._kept.get(self._key(session)) != short:
+            self._kept.put(self._key(session), short)
+
+    @staticmethod
+    def _key(session: Session) -> str:
+        return f"{session.server}\0{session.root}"

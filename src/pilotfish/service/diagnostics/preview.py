@@ -42,13 +42,7 @@ class Previews:
         self._project = project
         self._proposal_runner = proposal_runner
 
-    async def run(
-        self,
-        visit: Visit,
-        paths: Sequence[str],
-        texts: Mapping[str, str],
-        patience: Patience,
-    ) -> Previewed:
+    async def run(self, visit: Visit, paths: Sequence[str], texts: Mapping[str, str], patience: Patience) -> Previewed:
         """A path that is outside, protected or, without a text, missing is refused in its own verdict.
 
         Raises `Unavailable` after `"lsp": false`.

@@ -245,14 +245,7 @@ class CheckRunner:
         return FileVerdict(file.path, judged, without_components(workspace, file.path, choice, ordered))
 
     async def _on(
-        self,
-        visit: Visit,
-        candidate: Candidate,
-        file: FileToSend,
-        patience: Patience,
-        *,
-        anew: bool,
-        with_hints: bool,
+        self, visit: Visit, candidate: Candidate, file: FileToSend, patience: Patience, *, anew: bool, with_hints: bool
     ) -> Outcome:
         workspace = visit.workspace
         started = current_time()

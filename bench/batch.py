@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ Errors = Counter[tuple[str, int]]
 """By file and line."""
 
 
-def introduced(before: truth.Findings, after: truth.Findings, texts: Texts, edit: Edit) -> Errors:
+def introduced(before: truth.Findings, after: truth.Findings, edit: Edit) -> Errors:
     """The errors that are there after the patch and were not before, where lines that stayed are the same lines."""
     changed = {change.path: change for change in edit.changes}
     found = Errors()
@@ -85,7 +84,7 @@ def introduced(before: truth.Findings, after: truth.Findings, texts: Texts, edit
         new = [one for one in problems if one.severity == "error"]
         old = [one for one in before.get(file, ()) if one.severity == "error"]
         change = changed.get(file)
-        moved = _moved_lines(texts.get(file, ""), change.after or "") if change else None
+        moved = truth.kept_lines(change) if change else None
         places = Counter((one.key, one.line if moved is None else moved.get(one.line, -1)) for one in old)
         unpaired = list[truth.Problem]()
         for one in new:
@@ -104,12 +103,6 @@ def introduced(before: truth.Findings, after: truth.Findings, texts: Texts, edit
     return found
 
 
-def _moved_lines(before: str, after: str) -> dict[int, int]:
-    old, new = before.splitlines(), after.splitlines()
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    return {one.a + step + 1: one.b + step + 1 for one in blocks for step in range(one.size)}
-
-
 # --- Pilotfish ------------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +111,10 @@ class BatchRun:
     name: str
     judgements: Mapping[int, Mapping[str, Any]]
     cost: Cost
+
+    def agrees(self, number: int, expected: Errors) -> bool:
+        one = self.judgements.get(number)
+        return one is not None and one["state"] == "fresh" and self.errors(number) == expected
 
     def errors(self, number: int) -> Errors:
         said = self.judgements[number]["introduced"]
@@ -199,7 +196,7 @@ def measure(name: str, server: str, asked: Any, ways: Mapping[str, Sequence[str]
             setting = Setting(root, folder / f"scratch-{way}", server, trusted=True).prepare()
             with ray_cluster(setting, asked.jobs) if way == "ray" else nullcontext(()) as where:
                 run = run_batch(way, setting, lines, [*options, *where])
-            wrong = [number for number in range(count) if not _agrees(run, number, expected[number])]
+            wrong = [number for number in range(count) if not run.agrees(number, expected[number])]
             for number in wrong:
                 _explain(run, number, edits[number], expected[number])
             rows.append(_row(name, server, way, count, run.cost, by_line, f"{count - len(wrong)} of {count}"))
@@ -219,13 +216,9 @@ def truths_of(
             apply(state, edit)
             if number < timed:
                 costs.append(timed_truth(asker, state))
-            found.append(introduced(base, asker.findings(state), texts, edit))
+            found.append(introduced(base, asker.findings(state), edit))
             print(f"{project.name}: truth {number + 1}/{len(edits)}", file=sys.stderr, flush=True)
     return found, costs
-
-
-def _agrees(run: BatchRun, number: int, expected: Errors) -> bool:
-    return number in run.judgements and run.judgements[number]["state"] == "fresh" and run.errors(number) == expected
 
 
 def _explain(run: BatchRun, number: int, edit: Edit, expected: Errors) -> None:

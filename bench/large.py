@@ -11,13 +11,12 @@ of the daemon and of its server, how long `check --changed` takes, and the roots
 
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import psutil
-from harness import processes
+from harness import corpus, processes
 from harness.pages import options
 from harness.setting import Setting, hook, verb
 
@@ -120,11 +119,7 @@ def _write(root: Path, files: int, roots: int) -> float:
             text = _module(f"part{part}", number, "int")
             (folder / "package" / f"m{number}.py").write_text(text)
             written += len(text)
-    # Nothing goes on in the background afterwards.
-    quiet = ("user.name=bench", "user.email=bench@localhost", "gc.auto=0", "maintenance.auto=false")
-    who = [word for one in quiet for word in ("-c", one)]
-    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Made"]):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    corpus.make_repository(root)
     return written / 1e6
 
 

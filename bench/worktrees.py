@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from harness import processes
+from harness import corpus, processes
 from harness.pages import options
 from harness.setting import Setting, hook, verb, watching
 
@@ -243,11 +243,7 @@ def _write(root: Path, language: Language, files: int) -> None:
         (root / name).write_text(text)
     for number in range(files):
         (root / "source" / f"m{number}{language.suffix}").write_text(module(language, number))
-    # Nothing goes on in the background afterwards.
-    quiet = ("user.name=bench", "user.email=bench@localhost", "gc.auto=0", "maintenance.auto=false")
-    who = [word for one in quiet for word in ("-c", one)]
-    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Made"]):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    corpus.make_repository(root)
 
 
 def _measure(setting: Setting, found: Found) -> None:

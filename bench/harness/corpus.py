@@ -116,7 +116,7 @@ def copy(project: Project, target: Path) -> Path:
         shutil.copytree(_beside(project), target / "beside")
     for name, text in project.files.items():
         (root / name).write_text(text.lstrip("\n"))
-    _make_repository(root)
+    make_repository(root)
     if project.environment:
         # Hard links: nobody writes there, and a checker sees ordinary files.
         shutil.copytree(
@@ -154,9 +154,11 @@ def _frozen(value: Any) -> Any:
     return tuple(cast("list[str]", value)) if isinstance(value, list) else value
 
 
-def _make_repository(root: Path) -> None:
+def make_repository(root: Path) -> None:
+    """One commit of all that is there; nothing of git goes on in the background afterwards."""
     variables = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, **MADE}
     who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    who += ["-c", "gc.auto=0", "-c", "maintenance.auto=false"]
     for command in (["init", "-q", "-b", "main"], ["add", "-A", "-f"], [*who, "commit", "-q", "-m", "As published"]):
         subprocess.run(["git", "-c", "core.autocrlf=false", *command], cwd=root, env=variables, check=True)
         if command[0] == "init":

@@ -200,7 +200,15 @@ def written(folder: Path, bench: Bench, command: str) -> Path:
         "records": [asdict(one) | {"milliseconds": [round(each, 3) for each in one.milliseconds]} for one in records],
     }
     (folder / "report.json").write_text(json.dumps(data) + "\n")
-    parts = [_head(about), *_broken(bench.broken), _targets(records)]
+    head = (
+        "# Benchmark report\n\nWhat the program printed, of one run. Everybody works on the same fixtures with the "
+        "same language servers, each with processes of its own, in turns. Read the ratios; what stands behind them in "
+        f"brackets is a 95 % interval.\n\n{listed(about)}\n"
+    )
+    parts = [head]
+    if bench.broken:
+        parts.append("## Parts that broke\n\n" + "".join(f"- {one}\n" for one in bench.broken))
+    parts.append(_targets(records))
     for measure in dict.fromkeys(one.measure for one in records):
         found = [one for one in records if one.measure == measure]
         parts.append(_times(measure, found) if unit(measure) is None else _figures(measure, found))
@@ -231,18 +239,6 @@ def _about(command: str, loads: Sequence[float]) -> dict[str, str]:
         "opencode": hosts["opencode"]["npm"]["@opencode-ai/plugin"],
         **{name: pinned for peer in PEERS.values() for name, pinned in peer.pins.items()},
     }
-
-
-def _head(about: dict[str, str]) -> str:
-    return (
-        "# Benchmark report\n\nWhat the program printed, of one run. Everybody works on the same fixtures with the "
-        "same language servers, each with processes of its own, in turns. Read the ratios; what stands behind them in "
-        f"brackets is a 95 % interval.\n\n{listed(about)}\n"
-    )
-
-
-def _broken(parts: Sequence[str]) -> list[str]:
-    return ["## Parts that broke\n\n" + "".join(f"- {one}\n" for one in parts)] if parts else []
 
 
 def _targets(records: Sequence[Record]) -> str:

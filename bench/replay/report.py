@@ -96,7 +96,8 @@ def explained(played: Played) -> list[str]:
     lines = [f"{played.project} {played.change}, {played.order}:"]
     for number, one in enumerate(played.outcomes):
         about = f"  {number} {one.kind} {one.what}: {one.size} bytes in {one.milliseconds:.0f} ms"
-        said = [*_mistakes(one), *(f"    NEVER told: {file}" for file in _never(played, number))]
+        never = sorted(file for step, file in played.untold - played.later if step == number)
+        said = [*_mistakes(one), *(f"    NEVER told: {file}" for file in never)]
         lines += [about, *said] if said else []
     lines += [f"  stop, else: {one[:200]}" for one in played.beside]
     lines += [f"  stop, not told: {file}" for file in played.left if file not in played.left_told]
@@ -109,7 +110,3 @@ def _mistakes(one: Outcome) -> list[str]:
     if one.is_uncalled_for:
         lines.append(f"    TEXT: {' '.join(one.text.split())[:200]}")
     return lines + ([f"    ERROR: {one.error[:200]}"] if one.error else [])
-
-
-def _never(played: Played, number: int) -> list[str]:
-    return sorted(file for step, file in played.untold - played.later if step == number)

@@ -343,7 +343,8 @@ def _others(rows: Sequence[Row]) -> str:
         Bar(name, ((one.told, TOLD), (one.late, LATER), (one.never, NEVER)), f"{one.told} of {one.broken}")
         for name, one in _subjects(rows)
     ]
-    return chart("Other files that an edit broke", _SHARES, bars)
+    shares = (("told in the same turn", TOLD), ("told later", LATER), ("never told", NEVER))
+    return chart("Other files that an edit broke", shares, bars)
 
 
 def _own(rows: Sequence[Row]) -> str:
@@ -361,9 +362,6 @@ def _delay(rows: Sequence[Row]) -> str:
         if high:
             bars.append(Bar(name, ((middle, MIDDLE), (high - middle, HIGH)), f"{middle:.0f} / {high:.0f} ms"))
     return chart("From the edit to what the model reads next", (("median", MIDDLE), ("95 of 100 edits", HIGH)), bars)
-
-
-_SHARES = (("told in the same turn", TOLD), ("told later", LATER), ("never told", NEVER))
 
 
 def _subjects(rows: Sequence[Row]) -> list[tuple[str, Figures]]:

@@ -80,7 +80,7 @@ class Truth:
 
     @classmethod
     def of(cls, before: Findings, after: Findings, changes: Sequence[Change]) -> Self:
-        new, lines = difference(before, after), {one.path: _kept_lines(one) for one in changes}
+        new, lines = difference(before, after), {one.path: kept_lines(one) for one in changes}
         words = reworded(before, after, new, lines)
         rest = {file: tuple(one for one in found if one not in words.get(file, ())) for file, found in new.items()}
         rest = {file: found for file, found in rest.items() if found}
@@ -136,7 +136,7 @@ def reworded(before: Findings, after: Findings, new: Findings, lines: Mapping[st
     return found
 
 
-def _kept_lines(change: Change) -> dict[int, int]:
+def kept_lines(change: Change) -> dict[int, int]:
     """Of lines that an edit leaves, where they are then; counted from 1."""
     before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()

@@ -218,7 +218,7 @@ def same_place(told: Problem, true: Problem) -> bool:
 def matched(told: Sequence[Problem], true: Sequence[Problem]) -> tuple[list[tuple[Problem, Problem]], list[Problem]]:
     """Pairs, each true one in at most one, those of the same line first; and what was told beside them."""
     pairs, left, rest = list[tuple[Problem, Problem]](), list(true), list(told)
-    for test in (lambda one, other: one.line == other.line and same(one, other), same, same_place):
+    for test in (_same_on_its_line, same, same_place):
         unmatched = list[Problem]()
         for finding in rest:
             index = next((number for number, problem in enumerate(left) if test(finding, problem)), None)
@@ -228,6 +228,10 @@ def matched(told: Sequence[Problem], true: Sequence[Problem]) -> tuple[list[tupl
                 pairs.append((finding, left.pop(index)))
         rest = unmatched
     return pairs, rest
+
+
+def _same_on_its_line(told: Problem, true: Problem) -> bool:
+    return told.line == true.line and same(told, true)
 
 
 def _still(pending: Sequence[tuple[int, Problem]], after: Sequence[Problem]) -> list[tuple[int, Problem]]:

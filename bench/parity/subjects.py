@@ -287,7 +287,7 @@ class Library:
         """When a language server said its last word, on the clock of `time.perf_counter`."""
         service = self._workspace._service  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         sessions = [entry.session for entry in service.pool.entries().values() if entry.session is not None]
-        return max(session.last_received for session in sessions)
+        return max(session.connection.last_received for session in sessions)
 
     async def ask(self, what: str, about: Any, limit: int | None = None) -> object:
         workspace = self._workspace

@@ -162,10 +162,15 @@ class Connection:
         return self._lifecycle.phase
 
     @property
+    def last_received(self) -> float:
+        """When its last bytes came."""
+        return self._channel.last_received
+
+    @property
     def silent_since(self) -> float | None:
         """When the oldest request was made after which the server has sent nothing; None if there is none."""
         asked = next((call.asked_at for call in self.waiting.values()), None)
-        return asked if asked is not None and self._channel.last_received <= asked else None
+        return asked if asked is not None and self.last_received <= asked else None
 
     def scene(self) -> Scene:
         """Where we are now, for a failure's report."""

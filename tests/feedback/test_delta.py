@@ -148,6 +148,19 @@ def test_an_edit_is_told_from_what_was_there(
     assert change(SOURCE, [FOO], after, new) == (introduced, older, fixed)
 
 
+@pytest.mark.proves("DIAG-14")
+def test_a_warning_that_settings_make_an_error_is_introduced_and_an_error_that_they_soften_is_older() -> None:
+    warning = replace(FOO, severity=Severity.WARNING)
+    assert change(SOURCE, [warning, BAR], SOURCE, [FOO, BAR]) == (
+        ["3:4 foo is not defined"],
+        ["4:11 bar is not defined"],
+        ["3:4 foo is not defined"],
+    )
+    assert change(SOURCE, [FOO], SOURCE, [warning]) == ([], ["3:4 foo is not defined"], [])
+    # Of two servers that agree one is kept, and not always the same one.
+    assert change(SOURCE, [replace(warning, server="other")], SOURCE, [FOO]) == ([], ["3:4 foo is not defined"], [])
+
+
 @pytest.mark.proves("DIAG-8")
 def test_two_blocks_that_change_places_keep_their_errors() -> None:
     first = "def a():\n    foo()\n    one()\n"

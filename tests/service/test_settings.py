@@ -93,6 +93,16 @@ async def test_an_edit_of_settings_tells_what_it_broke(tmp_path: Path) -> None:
         assert await reach(ground, "stop") == ""
 
 
+@pytest.mark.proves("DIAG-14")
+async def test_an_edit_of_settings_that_makes_errors_of_warnings_tells_them(tmp_path: Path) -> None:
+    soft, hard = (json.dumps({"reportAssignmentType": severity}) + "\n" for severity in ("warning", "error"))
+    async with project(tmp_path, "basedpyright", PYTHON | {"pyrightconfig.json": soft}, "user.py") as ground:
+        ground.write("pyrightconfig.json", hard)
+        touch = Touch(("pyrightconfig.json",), "edit", before={"pyrightconfig.json": soft})
+        assert is_told((await ground.service.touched(touch, ground.client)).text)
+        assert is_told(await reach(ground, "stop"))
+
+
 async def test_an_edit_does_not_wait_for_a_server_that_will_not_be_back_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

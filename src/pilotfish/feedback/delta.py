@@ -96,7 +96,9 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
         signs = _code_signs(old, old_lines), _code_signs(new, new_lines)
     else:
         signs = [_old_signs(one, lines, old_lines) for one in old], [_new_signs(one, lines, new_lines) for one in new]
-    pairs = _paired(*signs)
+    pairs = {
+        index: old_index for index, old_index in _paired(*signs).items() if not _is_worse(new[index], old[old_index])
+    }
     same_old = set(pairs.values())
     return Delta(
         introduced=tuple(diagnostic for index, diagnostic in enumerate(new) if index not in pairs),
@@ -104,6 +106,11 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
         fixed=tuple(diagnostic for index, diagnostic in enumerate(old) if index not in same_old),
         reworded=tuple(new[index] for index in sorted(pairs) if _headline(new[index]) != _headline(old[pairs[index]])),
     )
+
+
+def _is_worse(now: Diagnostic, before: Diagnostic) -> bool:
+    """Whether settings have made an error of what the same server called a warning: the error was not there before."""
+    return now.server == before.server and now.severity < before.severity
 
 
 @lru_cache(maxsize=4)
@@ -182,10 +189,12 @@ def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Seq
     start = diagnostic.range.start
     message = lasting_words(diagnostic.message)
     same = (message, diagnostic.code, diagnostic.source, diagnostic.severity, diagnostic.server)
+    headline = _headline(diagnostic)
     return (
+        None if line is None else (headline, line, start.character, *same[1:]),
         # The same headline in the same place, of any server: of two servers that agree only one is kept, and not always
         # the same one. What TypeScript explains below it names the member of a union that it has met first.
-        None if line is None else (_headline(diagnostic), line, start.character),
+        None if line is None else (headline, line, start.character),
         None if line is None else (same, line),
         # About the whole file: it stays at the top whatever is inserted there.
         same if start == Position(0, 0) else None,

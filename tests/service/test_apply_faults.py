@@ -21,6 +21,9 @@ from support.values.edits import Written, contents, created, deleted, edited, le
 
 Files = dict[str, tuple[bytes, int]]
 
+OPEN = os.open
+"""As it is where faults are injected."""
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -174,6 +177,35 @@ def test_a_file_system_without_links_is_left_as_whole(
                 assert left_in(arena.home) == []
 
 
+def numbered(name: str, new: str, *, src_dir_fd: int, dst_dir_fd: int, follow_symlinks: bool) -> None:
+    """A second name as sshfs gives it: the same content and time, and another number."""
+    assert not follow_symlinks
+    reading, found = OPEN(name, os.O_RDONLY, dir_fd=src_dir_fd), os.stat(name, dir_fd=src_dir_fd)
+    writing = OPEN(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=dst_dir_fd)
+    with os.fdopen(reading, "rb") as old, os.fdopen(writing, "wb") as copy:
+        copy.write(old.read())
+    os.chmod(new, found.st_mode, dir_fd=dst_dir_fd)
+    os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=dst_dir_fd)
+
+
+@pytest.mark.proves("P23")
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_a_file_system_that_numbers_names_is_written_and_left_as_whole(
+    plan: Callable[[Path], Staged], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", numbered)
+    arena = Arena(plan)
+    old, new, steps = arena.states()
+    assert new != old
+    for at in range(0, steps, 3):
+        with TemporaryDirectory(dir=IN_MEMORY) as folder:
+            arena.made(Path(folder))
+            attempt(arena, kill(at))
+            recover(arena.home)
+            assert contents(arena.root) in (old, new), f"killed at {at}"
+            assert left_in(arena.home) == []
+
+
 @pytest.mark.proves("P23")
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_a_process_that_is_really_killed_leaves_nothing_half_done(plan: Callable[[Path], Staged]) -> None:
@@ -243,6 +275,19 @@ def half_done(root: Path, home: AbsPath) -> None:
         perform(changes, home)
     assert (root / "a.py").read_bytes() == b"changed = 1\n"
     assert (root / "pkg/c.py").read_bytes() == b"c"
+
+
+@pytest.mark.proves("T37")
+def test_what_we_wrote_is_put_back_where_a_disk_numbers_its_files_anew(root: Path, home: AbsPath) -> None:
+    half_done(root, home)
+    found = (root / "a.py").stat()
+    copy = root / "copy"
+    copy.write_bytes((root / "a.py").read_bytes())
+    copy.chmod(found.st_mode)
+    os.utime(copy, ns=(found.st_atime_ns, found.st_mtime_ns))
+    copy.replace(root / "a.py")
+    assert recover(home) == Recovery(undone=1)
+    assert contents(root)["a.py"] == (b"a = 1\n", 0o755)
 
 
 @pytest.mark.proves("T37")

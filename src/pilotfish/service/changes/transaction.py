@@ -202,7 +202,7 @@ class Writing:
                 old, new = f"{self._hidden}{number}.old", f"{self._hidden}{number}.new"
                 if before is not None:
                     give_name(folder, name, old)
-                    _expect(before, folder, old, str(place))
+                    _expect(before, folder, old if status_of(folder, name) is None else name, str(place))
                 if after is None:
                     drop_name(folder, name)
                 elif before is None:
@@ -212,7 +212,7 @@ class Writing:
         # Who had a file open may have written into the old one.
         for number, (place, before) in enumerate(self._plan.files):
             with parent_of(place.root, place.segments) as (folder, _):
-                _expect(before, folder, f"{self._hidden}{number}.old", str(place))
+                _expect(before, folder, f"{self._hidden}{number}.old", str(place), same_inode=False)
         self._sync()
 
     def undo(self, ready: Ready) -> tuple[list[str], dict[str, Failure | OSError]]:
@@ -255,7 +255,7 @@ class Writing:
                 return False
             give_name(folder, kept, name)
         elif now is not None and not (_is(now, before) or (old is not None and os.path.samestat(now, old))):
-            if not _is(now, after):
+            if not _is(now, after, same_inode=False):
                 return False
             if before is None:
                 os.unlink(name, dir_fd=folder)
@@ -316,15 +316,20 @@ def _write_parts(folder: int, new: str, step: Put, parts: Iterable[bytes]) -> Id
         os.close(descriptor)
 
 
-def _expect(expected: Identity | None, folder: int, name: str, path: str) -> None:
+def _expect(expected: Identity | None, folder: int, name: str, path: str, *, same_inode: bool = True) -> None:
     """Raise unless the file is the one that was read and has not been written since."""
-    if expected is not None and not _is(status_of(folder, name), expected):
+    if expected is not None and not _is(status_of(folder, name), expected, same_inode=same_inode):
         raise Refused(Code.STALE, f"{path} has changed since the edit was computed", hint="Try again.")
 
 
-def _is(status: os.stat_result | None, expected: Identity | None) -> bool:
-    """Whether this is that file, unchanged. Some systems number their disks anew at every start."""
+def _is(status: os.stat_result | None, expected: Identity | None, *, same_inode: bool = True) -> bool:
+    """Whether this is that file, unchanged. Some systems number their disks anew at every start.
+
+    Not `same_inode` for a name that we gave: some file systems (sshfs) number names and not files, or number them anew.
+    """
     if status is None or expected is None:
         return False
     found = identity_of(status)
-    return (found.inode, found.mtime_ns, found.size) == (expected.inode, expected.mtime_ns, expected.size)
+    if same_inode and found.inode != expected.inode:
+        return False
+    return (found.mtime_ns, found.size) == (expected.mtime_ns, expected.size)

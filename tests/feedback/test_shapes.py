@@ -287,6 +287,24 @@ def test_imports_are_found_wherever_they_stand() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("parameters", "overrides"),
+    [
+        ("self, key: int", False),
+        ("self, key", True),
+        ("*rest, key: int", True),  # the object is one of the rest
+        ("*rest: int, key", True),
+        ("*rest: int, key: int", False),
+    ],
+)
+def test_what_a_method_does_not_say_may_come_from_the_one_that_it_overrides(
+    parameters: str, *, overrides: bool
+) -> None:
+    symbols = shape_of(f"class A(B):\n    def open({parameters}) -> int: ...\n").symbols
+    found = next(one for one in symbols if (one.owner, one.name) == ("A", "open"))
+    assert ("open" in found.outside) is overrides
+
+
 def test_nothing_is_said_about_texts_of_the_project() -> None:
     program = r"from pilotfish.feedback.shapes.python import shape_of; shape_of('one = \'\\d\'')"
     done = subprocess.run([sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, check=False)

@@ -46,7 +46,9 @@ def signature(node: Function) -> Iterator[Part]:
 def is_annotated(node: Function) -> bool:
     """All of it but the object: nothing is taken from a method that it overrides."""
     is_static = any("staticmethod" in words_of(one) for one in node.decorator_list)
-    return node.returns is not None and all(one.annotation for _, one, _ in _arguments(node)[0 if is_static else 1 :])
+    # Where `*args` takes the object, too, what else it takes may come from the other method.
+    has_object = not is_static and bool(node.args.posonlyargs or node.args.args)
+    return node.returns is not None and all(one.annotation for _, one, _ in _arguments(node)[has_object:])
 
 
 def _arguments(node: Function) -> list[tuple[str, ast.arg, ast.expr | None]]:

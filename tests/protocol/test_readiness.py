@@ -174,6 +174,23 @@ def test_tokens_that_never_end_are_bounded() -> None:
     assert readiness.running()[0] == "10"
 
 
+def test_work_that_is_forgotten_as_it_runs_has_not_ended_before_its_token_ends_again() -> None:
+    readiness = Readiness()
+    readiness.saved(0.0)
+    progress(readiness, "check/1", kind="begin", title="t")
+    progress(readiness, "check/2", kind="begin", title="t")
+    progress(readiness, "check/2", kind="end")
+    for token in range(MAX_TOKENS):
+        progress(readiness, token, kind="begin", title="t")
+    assert readiness.has_begun("check/1")
+    assert not readiness.has_ended("check/")
+    assert readiness.is_behind("check/")
+    for kind in ("begin", "end"):
+        progress(readiness, "check/1", kind=kind, title="t")
+    assert readiness.has_ended("check/")
+    assert not readiness.is_behind("check/")
+
+
 def test_server_status_says_whether_it_is_quiescent_and_well() -> None:
     readiness = Readiness()
     assert readiness.quiescent is None

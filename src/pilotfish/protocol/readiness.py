@@ -45,6 +45,8 @@ class Readiness:
         """How often `experimental/serverStatus` has said that it does not work: not quiescent, or in bad health."""
         self._begun: set[str] = set()
         """Tokens of work that began after the last save."""
+        self._lost: set[str] = set()
+        """Those of them that were forgotten as they ran: whether they still do is not known."""
         self._saved_at = -inf
         """When the last save was sent."""
         self._awaits = True
@@ -81,6 +83,7 @@ class Readiness:
         self._awaited_before = self._awaits and (self._awaited_before or now - self._saved_at > TOGETHER_SECONDS)
         self._saved_at, self._awaits = now, True
         self._begun.clear()
+        self._lost.clear()
 
     def disturbed(self) -> None:
         """Some change was sent: what is under way may end for that, to be begun anew."""
@@ -92,11 +95,12 @@ class Readiness:
 
     def is_behind(self, prefix: str) -> bool:
         """Whether a save was sent and the work that it starts, whose token starts so, has not begun or not ended."""
-        return self._is_running(prefix) or (self._saves > 0 and not self.has_begun(prefix))
+        return self._is_running(prefix) or (self._saves > 0 and not self.has_ended(prefix))
 
     def has_ended(self, prefix: str) -> bool:
         """Whether work whose token starts so has begun since the last save, and all of it has ended."""
-        return self.has_begun(prefix) and not self._is_running(prefix)
+        is_lost = any(token.startswith(prefix) for token in self._lost)
+        return self.has_begun(prefix) and not self._is_running(prefix) and not is_lost
 
     def _is_running(self, prefix: str) -> bool:
         return any(str(token).startswith(prefix) for token in self._running)
@@ -122,6 +126,7 @@ class Readiness:
                 del self._running[note.token]
                 self.ended += 1
                 self.ended_at = now
+                self._lost.discard(str(note.token))
                 if note.token in self._begun_at:
                     self._spans.append((self._begun_at.pop(note.token), now, note.token not in self._disturbed))
                 self._disturbed.discard(note.token)
@@ -136,8 +141,7 @@ class Readiness:
                 dropped = next(iter(self._running))
                 del self._running[dropped]
                 self._begun_at.pop(dropped, None)
-                # It may go on: that its work has ended is not known before a save.
-                self._begun.discard(str(dropped))
+                self._lost |= self._begun & {str(dropped)}
 
     def _begin(self, token: str, now: float) -> None:
         crossed = self._awaited_before and now - self._saved_at < CROSSING_SECONDS
@@ -151,6 +155,7 @@ class Readiness:
         self._saves_before[token] = self._saves
         if not crossed and len(self._begun) < MAX_TOKENS:
             self._begun.add(token)
+            self._lost.discard(token)
 
     def heard(self, method: str, params: Raw) -> bool:
         """Whether this notification, which is no standard one, says that the project is loaded."""

@@ -190,6 +190,27 @@ async def test_a_shared_server_that_dies_is_started_again_for_each(worktrees: Wo
         assert len(servers) == 3
 
 
+async def test_nothing_more_begins_in_a_turn_whose_server_is_gone(worktrees: Worktrees) -> None:
+    key = Key("scripted", worktrees.top("one"))
+    begun: list[str] = []
+
+    async with pool_on(telling) as (pool, servers):
+
+        async def outliving(_session: Session) -> None:
+            turn: Any = pool.entries()[key].turn
+            servers[1].leave(1)
+            while turn.func.__self__.failure is None:
+                await anyio.sleep(0)
+            async with turn(is_part=True):
+                begun.append("part")
+
+        for name in ("alone", "one"):
+            await worktrees.hover(pool, name)
+        with pytest.raises(Failure):
+            await pool.use(worktrees.recipe("one"), outliving, lease="one", restart="never")
+        assert begun == []
+
+
 def with_a_link_to_itself(tree: Path) -> None:
     (tree / "link.py").symlink_to(tree / "a.py")
 

@@ -162,7 +162,7 @@ class Carrier:
         waiting = _Waiting(face, current_time())
         self._queue.append(waiting)
         try:
-            while not ((is_part and self.is_working(face)) or self._may_work(waiting)):
+            while not (self._may_work(waiting) or (is_part and self.is_working(face))):
                 left = waiting.since + PATIENCE_SECONDS - current_time()
                 with anyio.move_on_after(left if left > 0 else None):
                     await self._moved.wait()
@@ -195,6 +195,7 @@ class Carrier:
         self._moved.notify()
 
     def _may_work(self, waiting: _Waiting) -> bool:
+        """Raises why the server has ended."""
         if self.failure is not None:
             raise self.failure
         holder = self._holder
@@ -394,7 +395,7 @@ class Face:
             case "workspace/didChangeWatchedFiles":
                 self.changed_on_disk(decode(params, DidChangeWatchedFilesParams))
             case _ if self._is_current and method != "workspace/didChangeConfiguration":
-                # The server has the same settings already.
+                # Of its settings it is not told: it has the same already.
                 self._carrier.session.notify(method, self.place.outgoing(params))
             case _:
                 pass

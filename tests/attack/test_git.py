@@ -301,6 +301,20 @@ def test_nor_where_a_file_of_the_repository_is_a_pipe(name: str, trap: Path, mon
     assert changed_files(GIT, AbsPath(str(trap))) is None
 
 
+@pytest.mark.proves("A13.5")
+@pytest.mark.parametrize("ending", ["\0x", "\u2003", " "])
+def test_nor_where_a_pipe_is_in_the_common_folder_by_a_name_that_only_git_reads(
+    ending: str, trap: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For git the name ends at a NUL and at the end of the line, and nowhere else."""
+    common = trap / f"common{ending}".partition("\0")[0]
+    common.mkdir()
+    os.mkfifo(common / "config")
+    (trap / ".git" / "commondir").write_text(f"../common{ending}\n")
+    monkeypatch.setattr("subprocess.run", _no_git)
+    assert changed_files(GIT, AbsPath(str(trap))) is None
+
+
 def test_a_worktree_and_an_included_file_are_read(tmp_path: Path) -> None:
     top, beside = tmp_path / "top", tmp_path / "beside"
     top.mkdir()

@@ -194,7 +194,8 @@ def is_readable(folder: str) -> bool:
     if place is None:
         return True
     git = git_folder(place)
-    if git is None:
+    # At a NUL the name ends for git, and for nobody else.
+    if git is None or "\0" in _line(os.path.join(git, "commondir")):
         return False
     files = [os.path.join(one, name) for one in dict.fromkeys((git, common_folder(git))) for name in OWN_FILES]
     if not all(map(_is_regular, files)):
@@ -220,7 +221,7 @@ def git_folder(place: str) -> str | None:
     named = _line(place)
     if not named.startswith("gitdir: "):
         return None
-    folder = os.path.join(os.path.dirname(place), named.removeprefix("gitdir: ").strip())
+    folder = os.path.join(os.path.dirname(place), named.removeprefix("gitdir: "))
     return folder if "\0" not in folder and os.path.isdir(folder) else None
 
 
@@ -232,7 +233,8 @@ def common_folder(git: str) -> str:
 
 
 def _line(path: str) -> str:
-    return os.fsdecode(read_regular(path, MAX_CONFIG_BYTES) or b"").strip()
+    # As git takes it: any other blank is of the name, and a repository may have a folder for each of the two names.
+    return os.fsdecode((read_regular(path, MAX_CONFIG_BYTES) or b"").rstrip(b"\r\n"))
 
 
 def _included(config: bytes) -> Iterator[str | None]:

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from pilotfish.system.clock import WallClock
+from pilotfish.system.ports import Interest
 from pilotfish.system.watching.inotify import Inotify, inotify_watcher
 from pilotfish.system.watching.watcher import SharedWatchers
 from support.watching.short_of import FewWatches
@@ -141,6 +142,33 @@ async def test_one_change_elsewhere_wakes_all_who_wait(tmp_path: Path, library: 
             assert heard == {}
             (library / "new.py").touch()
     assert heard == {name: [f"created {library}/new.py"] for name in "bc"}
+
+
+async def test_one_whose_turn_to_wait_comes_when_it_asks_for_nothing_elsewhere_any_more_goes_on(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, covering, covered = sharing(), anyio.Event(), anyio.Event()
+
+    async def cover(_interest: Interest) -> None:
+        covering.set()
+        await covered.wait()
+
+    with anyio.fail_after(BOUND_SECONDS):
+        async with (
+            workspace(shared, tmp_path / "a", library),
+            workspace(shared, tmp_path / "b", library) as b,
+            anyio.create_task_group() as tasks,
+        ):
+            with monkeypatch.context() as patched:
+                patched.setattr(shared.outer, "cover", cover)
+                async with shared.turn:
+                    tasks.start_soon(b.watcher.wait_for_changes)
+                    await anyio.wait_all_tasks_blocked()
+                    tasks.start_soon(partial(b.cover, *registered(EVERYTHING)))
+                    await covering.wait()
+                await anyio.wait_all_tasks_blocked()
+                covered.set()
+                await anyio.wait_all_tasks_blocked()
 
 
 async def test_what_changed_before_it_was_watched_is_found_in_both(tmp_path: Path, library: Path) -> None:

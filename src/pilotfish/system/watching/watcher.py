@@ -127,11 +127,13 @@ class _SharingWatcher:
         self._woken = anyio.Event()
 
         async def wait_outside() -> None:
-            if self._outer is None:
+            # That of now: this one may ask for nothing outside any more when its turn comes.
+            outer = self._outer
+            if outer is None:
                 await anyio.sleep_forever()
             else:
                 async with self._shared.turn:
-                    await self._outer.wait_for_changes()
+                    await outer.wait_for_changes()
 
         await first_of(self._own.wait_for_changes, self._woken.wait, wait_outside)
 

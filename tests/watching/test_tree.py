@@ -1,15 +1,18 @@
 """The picture of the watched folders, with a system that does odd things to watches."""
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.ports import Interest
+from pilotfish.system.watching.folder_watcher import Aliases
 from pilotfish.system.watching.ignoring import tops
-from pilotfish.system.watching.tree import WatchedTree
+from pilotfish.system.watching.tree import MAX_SHARED, WatchedTree
 from support.watching.watched import EVERYTHING, absolute, registered
 
 pytestmark = pytest.mark.proves("WATCH-2")
@@ -136,3 +139,18 @@ def test_a_link_that_is_switched_before_more_is_covered_is_told_of(
     tree.settle()
     assert told(tree) == said
     assert (absolute(root / "link") in tree.watches) is (now == "two")
+
+
+def test_as_many_links_as_are_looked_at_cost_an_edit_next_to_nothing(
+    sentry: FakeSentry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A monorepo has a link for each of its packages; comparing each with each takes a tenth of a second."""
+    tree = WatchedTree(sentry, lambda: 4e9)
+    links = {absolute(f"/w/linked/{number}"): f"/w/packages/{number}" for number in range(MAX_SHARED)}
+    monkeypatch.setattr(tree, "inner_links", lambda: links)
+    names = Aliases(tree)
+    names.learn()
+    change = PathChange(absolute("/w/packages/7/a"), Change.CHANGED)
+    begun = time.thread_time()
+    assert [one.path for one in names.of((change,))] == ["/w/linked/7/a"]
+    assert time.thread_time() - begun < 0.04

@@ -224,7 +224,10 @@ class Aliases:
         changes = [one for link in switched for one in self._switched(link, before.get(link), self._links.get(link))]
         names: dict[str, list[AbsPath]] = {}
         for links in (before, self._links):
-            names |= {real: [link for link in links if links[link] == real] for real in links.values()}
+            by_target: dict[str, list[AbsPath]] = {}
+            for link, real in links.items():
+                by_target.setdefault(real, []).append(link)
+            names |= by_target
         told, step = dict[AbsPath, PathChange](), [*found, *changes]
         for _ in range(MAX_STEPS):
             step = [alias for one in step for alias in _aliases(one, names) if alias.path not in told]

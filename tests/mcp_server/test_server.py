@@ -12,9 +12,10 @@ from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root, RootsListChangedNotification
 
 from pilotfish.config.places import PROJECT_FILE
-from pilotfish.operations.rows import ROWS
+from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.operations.tools import McpOptions, ToolSet
 from pilotfish.servers import tree
+from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on, text_of
 from support.servers.complaining import complaining, silent
@@ -131,6 +132,25 @@ async def test_a_client_hears_that_the_tools_have_changed(tmp_path: Path) -> Non
         assert (await client.call_tool("lsp_hover", HOVER)).is_error
         await told.wait()
         assert heard == ["notifications/tools/list_changed"]
+        assert await names_of(client) == []
+
+
+@pytest.mark.proves("CFG-10")
+async def test_tools_that_are_turned_off_while_they_are_listed_fail_no_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted_service(tmp_path, hovering()) as scripted, client_on(scripted, mode="legacy") as client:
+        scripted.write("a.fake", "some words\n")
+        offered = scripted.service.offered
+
+        async def and_turned_off(session: ClientSession) -> tuple[OperationRow, ...]:
+            scripted.configure({"navigationTools": False})
+            assert (await client.call_tool("lsp_hover", HOVER)).is_error
+            return await offered(session)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(scripted.service, "offered", and_turned_off)
+            assert await names_of(client)
         assert await names_of(client) == []
 
 

@@ -268,12 +268,12 @@ class McpClient:
         self._roots.end()
 
     async def list_tools(self, context: Context) -> types.ListToolsResult:
-        self._listed = await self._offered_now(context, self._service.workspaces.of)
+        self._listed = offered = await self._offered_now(context, self._service.workspaces.of)
         tools = list[Schema]()
-        if self._listed != "nothing":
+        if offered != "nothing":
             # Those that some server of the client's workspace may answer.
             rows = await self._service.offered(await self._roots.of(context))
-            tools = tool_schemas(Format.MCP, self._listed, rows)
+            tools = tool_schemas(Format.MCP, offered, rows)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
     async def roots_changed(self, context: Context) -> None:

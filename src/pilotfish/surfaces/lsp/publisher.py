@@ -116,7 +116,8 @@ class Publisher:
             if path in asked or path in self._touched:
                 found = await self._all_of(path)
             else:
-                found = [diagnostic_of(one) for one in left.get(path, ()) if one.severity in self._severities]
+                severities = self._severities  # one look at the configuration for all of them
+                found = [diagnostic_of(one) for one in left.get(path, ()) if one.severity in severities]
             if found is not None:
                 listed = diagnostics(path, found, await read_places(self._service, self.client, [path]))
                 if path in asked or listed != self._published.get(path, []):

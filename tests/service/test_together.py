@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from pilotfish.protocol.watching import Change
+from pilotfish.service.diagnostics.edit_feedback import EditFeedback
 from support.services.conversing import Talk, talking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("FMT-9")]
@@ -53,6 +54,24 @@ async def test_the_servers_see_a_file_before_the_end_of_its_batch(tmp_path: Path
         await anyio.wait_all_tasks_blocked()
         assert it.ground.sent("one", "textDocument/diagnostic")
         assert await it.reach("call") == ""
+
+
+async def test_what_is_owed_is_judged_where_the_servers_cannot_be_shown_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise ValueError
+
+    async with talking(tmp_path) as it:
+        await it.reach("call")
+        it.server.slow = True
+        await it.edit("bad one\n", before="")
+        with monkeypatch.context() as patch:
+            patch.setattr(EditFeedback, "look", broken)
+            await part(it, "two\n", "b.x")
+            await it.server.answer()
+        assert (it.row.pending, it.row.late) == (0, 1)
+        assert "Late result for a.x" in await end(it, "b.x")
 
 
 async def test_what_a_batch_repairs_itself_is_never_said(tmp_path: Path) -> None:

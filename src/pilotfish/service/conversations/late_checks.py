@@ -93,7 +93,7 @@ class LateChecks:
             with background.scope:
                 visit = await self._in_step(record.client)
                 if shown:
-                    await self._edit_feedback.look(visit, shown, BACKGROUND)
+                    await self._show(visit, shown)
                 if pending:
                     touch, hear = Touch(tuple(pending), "patch", only_new=True), partial(_note_broken, record, pending)
                     scope = replace(
@@ -111,6 +111,13 @@ class LateChecks:
         _end(record, background)
         if pending and not background.scope.cancelled_caught and record.on_late is not None:
             record.on_late()
+
+    async def _show(self, visit: Visit, paths: Sequence[AbsPath]) -> None:
+        """Let the servers look at these. What goes wrong is met again when they are judged; what is owed goes on."""
+        try:
+            await self._edit_feedback.look(visit, paths, BACKGROUND)
+        except Exception:
+            logger.exception("warming failed session=%s", visit.client.id)
 
 
 def _end(record: ConversationRecord, background: Background) -> None:

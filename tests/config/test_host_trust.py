@@ -285,3 +285,16 @@ def test_the_list_names_the_host_and_untrust_says_where_to_take_it_back(
     assert [one["host"] for one in hosts] == ["Claude Code", "Gemini CLI", "Pi"]
     assert run(["untrust", str(home.workspace)]) == 3
     assert "set security.hostTrust to false" in capsys.readouterr().err
+
+
+def test_list_goes_on_where_the_settings_of_a_host_cannot_be_read(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wire(home, "gemini")
+    gemini(home, {str(home.workspace): "TRUST_FOLDER"})
+    home.user(b"{ broken", ".gemini/settings.json")
+    for name, value in home.environment.items():
+        monkeypatch.setenv(name, value)
+    assert not trusted(home)
+    assert run(["trust", "--list"]) == 0
+    assert "Nothing is trusted" in capsys.readouterr().out

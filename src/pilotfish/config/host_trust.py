@@ -20,7 +20,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from pilotfish.config.files import UserFile, read_user_file
+from pilotfish.config.files import UnreadableFile, UserFile, read_user_file
 from pilotfish.config.jsonc import parse
 from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
@@ -119,7 +119,10 @@ def read_host_trust(folder: AbsPath, places: Places) -> HostTrust | None:
 def host_trusted_folders(places: Places) -> Iterator[tuple[str, HostTrust]]:
     """Every folder that a wired host trusts, with that host."""
     for record in RECORDS:
-        rules, _ = _read(record, places) if record.is_wired(places) else ((), False)
+        rules: tuple[FolderRule, ...] = ()
+        # Where one file cannot be read, no host's trust counts, see `trust.read_grant`.
+        with suppress(OSError, UnreadableFile, ValueError, msgspec.MsgspecError):
+            rules = _read(record, places)[0] if record.is_wired(places) else ()
         for rule in rules:
             if rule.trusted:
                 yield rule.folder, HostTrust(record.title, record.path(places), trusted=True)

@@ -58,6 +58,25 @@ async def edited(
     return await ground.service.touched(touch, ground.client, seconds=seconds)
 
 
+async def test_a_file_that_is_proposed_and_on_disk_is_judged_as_it_is_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is where an earlier edit changed a file that a later one broke."""
+    found: list[FileVerdict] = []
+    original = ProposalRunner.run
+
+    async def run(self: ProposalRunner, visit: Any, proposed: Any, others: Any, *seconds: float) -> Any:
+        found.extend(await original(self, visit, proposed, {**others, **dict.fromkeys(proposed, "")}, *seconds))
+        return found
+
+    monkeypatch.setattr(ProposalRunner, "run", run)
+    async with service_on(tmp_path, {"one": linker}, config()) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\nuse nothing\n")
+        await edited(ground, "lib.rb", "def sum\n")
+    assert {one.text for one in found if one.path.endswith("lib.rb")} == {"def total\n"}
+
+
 @pytest.mark.parametrize("kind", ["edit", "write", "patch"])
 async def test_every_file_that_an_edit_broke_is_told_after_every_kind_of_change(tmp_path: Path, kind: str) -> None:
     async with service_on(tmp_path, {"one": linker}, config()) as ground:

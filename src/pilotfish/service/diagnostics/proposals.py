@@ -68,7 +68,8 @@ class ProposalRunner:
         `seconds` are for all files, `others_seconds` for the others alone: who did not ask for those gives them less.
         """
         workspace = visit.workspace
-        texts = {**proposed, **others}
+        # A file may be among both: it is asked about with its proposed text.
+        texts = {**proposed, **others, **proposed}
         choices = {path: workspace.servers_for(path, text.partition("\n")[0]) for path, text in texts.items()}
         outcomes: dict[tuple[AbsPath, str], Outcome] = {}
 

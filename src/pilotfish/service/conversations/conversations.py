@@ -333,9 +333,8 @@ class Conversations:
             try:
                 if paths:
                     until = 0.0 if last else visit.until - LAST_SECONDS
-                    patience = patience_until(deadline - LOOK_SECONDS if last else deadline, until)
-                    began = replace(visit, started=max(current_time(), deadline - visit.workspace.wait_seconds))
-                    news.written = await self._judge_written(record, began, tuple(paths), written, patience, until)
+                    limits = deadline, deadline - LOOK_SECONDS if last else deadline, until
+                    news.written = await self._judge_written(record, visit, tuple(paths), written, limits)
                     known.update(paths, compared(news.written.others.changes))
                 # Something was found late, or was told and may be gone.
                 late = dict.fromkeys((*state.standing(Standing.LATE), *(state.introduced if record.taken else ())))
@@ -353,15 +352,21 @@ class Conversations:
         visit: Visit,
         paths: tuple[AbsPath, ...],
         written: Mapping[AbsPath, Written],
-        patience: Patience,
-        until: float,
+        limits: tuple[float, float, float],
     ) -> Judged:
-        """Files that were changed without an edit, and others that are pending."""
+        """Files that were changed without an edit, and others that are pending.
+
+        `limits`: the end of the whole, of the first look, and of this look while servers load.
+        """
+        deadline, looked_at, until = limits
         before = {path: one.before for path, one in written.items()}
         gone = [path for path, one in written.items() if one.change is Change.DELETED]
         await self._disk_writes.note_own(record, before)
         # What it finds from now on would be settled by this check, which knows nothing of it.
         self._late_checks.stop(record)
+        # Looking at many files takes time of its own: what is left of it counts from here.
+        patience = patience_until(looked_at, until)
+        visit = replace(visit, started=max(current_time(), deadline - visit.workspace.wait_seconds))
         told = {str(path): text for path, text in before.items() if text is not None}
         touch = Touch(paths, "patch", only_new=True, before=told or None)
         scope = replace(scope_of(record.state), patience=patience, others_seconds=LOOK_SECONDS, gone=gone, until=until)

@@ -245,7 +245,11 @@ async def server_affected(
     candidates: Sequence[AbsPath],
     deadline: float,
 ) -> ServerAccount | None:
-    """What the server of a root says that edits may have broken; None where it cannot say so in time."""
+    """What the server of a root says that edits may have broken; None where it cannot say so in time.
+
+    Of the files in its programs the answer is exact: it compares what they declare before and after the edits. Names
+    fill in only files that it has not loaded, and all of them where there is no answer.
+    """
     on_demand = target.servers[0].spec.freshness.on_demand
     if on_demand is None or not answers_affected(target):
         return None

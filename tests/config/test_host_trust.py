@@ -11,8 +11,9 @@ import pytest
 
 from config.test_trust import OVERRIDE, approve, obeyed
 from pilotfish.config import host_trust
-from pilotfish.config.host_trust import receipt_of
+from pilotfish.config.host_trust import is_host_trusted, receipt_of
 from pilotfish.config.trust import Trusted, Untrusted
+from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from pilotfish.surfaces.cli.main import run
 from support.files.config_home import Home
@@ -298,3 +299,14 @@ def test_list_goes_on_where_the_settings_of_a_host_cannot_be_read(
     assert not trusted(home)
     assert run(["trust", "--list"]) == 0
     assert "Nothing is trusted" in capsys.readouterr().out
+
+
+@pytest.mark.proves("TRUST-4")
+def test_a_host_whose_record_is_too_large_trusts_no_repository(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(home, "init")
+    wire(home, "claude-code")
+    claude(home, home.workspace)
+    repository = AbsPath(str(home.workspace))
+    assert is_host_trusted(repository, home.places)
+    monkeypatch.setattr(host_trust, "MAX_BYTES", 1)
+    assert not is_host_trusted(repository, home.places)

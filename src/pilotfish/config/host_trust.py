@@ -159,7 +159,7 @@ def is_host_trusted(repository: AbsPath, places: Places) -> bool:
     """Whether a host trusts a repository by itself, a worktree of the workspace's for example."""
     try:
         said = read_host_trust(repository, places)
-    except (OSError, ValueError, msgspec.MsgspecError):
+    except (OSError, UnreadableFile, ValueError, msgspec.MsgspecError):
         return False
     return said is not None and said.trusted
 

@@ -213,7 +213,11 @@ answered meanwhile. Such a file is compared by its source from then on: more fil
 
 
 class ServerAccount(Struct, frozen=True):
-    """The files of the server's programs that may be affected, and the candidates that no program has."""
+    """The files of the server's programs that may be affected, and the candidates that no program has.
+
+    Of the files in its programs this is exact: the server compares what they declare before and after the edits. Names
+    fill in only what it has not loaded, and everything where it does not answer in time.
+    """
 
     files: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
@@ -245,11 +249,7 @@ async def server_affected(
     candidates: Sequence[AbsPath],
     deadline: float,
 ) -> ServerAccount | None:
-    """What the server of a root says that edits may have broken; None where it cannot say so in time.
-
-    Of the files in its programs the answer is exact: it compares what they declare before and after the edits. Names
-    fill in only files that it has not loaded, and all of them where there is no answer.
-    """
+    """What the server of a root says that edits may have broken; None where it cannot say so in time."""
     on_demand = target.servers[0].spec.freshness.on_demand
     if on_demand is None or not answers_affected(target):
         return None

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from pilotfish.surfaces.daemon_stream import DaemonStream
+from pilotfish.surfaces.mcp import proxy
 from pilotfish.surfaces.mcp.proxy import LOST, LastingConnection
 from support.clients.raw_mcp import initialize, request
 from support.clients.wires import MemoryWire
@@ -101,6 +102,24 @@ async def test_what_may_write_and_what_lost_two_daemons_is_not_asked_again() -> 
             for number in (1, 2):
                 (await daemons.number(number)).peer.hang_up()
             assert await heard_id(host) == 2
+            host.peer.hang_up()
+    host.close()
+
+
+async def test_an_answer_that_is_too_long_is_an_error_and_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy, "MAX_HEARD", 100)
+    host, daemons = MemoryWire(), Daemons()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(LastingConnection(host, daemons.connect).serve)
+            host.peer.say(line(request(1, "tools/list")))
+            for number in (0, 1):
+                daemon = (await daemons.number(number)).peer
+                assert await daemon.hear() == line(request(1, "tools/list"))
+                daemon.say(line({"jsonrpc": "2.0", "id": 1, "result": "x" * 100}))
+            while not (said := await host.peer.hear()):
+                pass
+            assert json.loads(said)["error"]["message"] == LOST
             host.peer.hang_up()
     host.close()
 

@@ -119,12 +119,13 @@ class WholeLines:
         self._lines = deque[bytes]()
 
     async def next(self) -> bytes:
-        """The next line without its end; empty at the end of the stream. What is no whole line then is dropped."""
+        """The next line without its end; empty at the end of the stream, where what is no whole line is dropped.
+
+        A line that is too long ends it, too: what it answers is asked once more, and then answered with an error.
+        """
         while not self._lines:
             data = await self.stream.receive()
-            if not data:
-                return b""
-            self._lines.extend(filter(None, self._decoder.feed(data)))
+            self._lines.extend(line or b"" for line in (self._decoder.feed(data) if data else [None]))
         return self._lines.popleft()
 
 

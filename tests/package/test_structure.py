@@ -33,7 +33,6 @@ LONG: dict[str, str] = {
     "pilotfish.api.answers": "a list of shapes, one after the other, with one invariant",
     "pilotfish.system.watching.tree": "one tree of watches, of which every method keeps the same invariant",
     "pilotfish.service.diagnostics.edit_feedback.judge": "one edit, step by step",
-    "pilotfish.service.questions.ask._ask": "one question to one server, and what is done when it fails",
     "pilotfish.service.service.__init__": "the service is put together: a line for each part",
 }
 """Functions over 40 lines and modules over 500, and why."""

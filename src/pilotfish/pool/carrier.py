@@ -175,12 +175,13 @@ class Carrier:
         try:
             async with self._entering:
                 if not self._is_entered:
-                    await self._enter(face)
+                    try:
+                        await self._enter(face)
+                    except Unshareable as why:
+                        self._refused[face.tree.top] = str(why)
+                        raise
                     self._is_entered = True
             yield
-        except Unshareable as why:
-            self._refused[face.tree.top] = str(why)
-            raise
         finally:
             self._works -= 1
             self.look_again()

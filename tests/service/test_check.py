@@ -98,6 +98,32 @@ async def test_a_publish_of_an_older_version_is_never_an_answer() -> None:
     assert outcome.seconds == 3
 
 
+@pytest.mark.proves("C84", "DIAG-2")
+async def test_a_document_of_which_only_its_last_time_was_spoken_is_opened_once_more() -> None:
+    async with bench(PUSH) as ground, later((0.1, lambda: ground.publish("wrong", version=1))):
+        await ground.check("x")
+        ground.ledger.let_go(ground.session, FileToSend(FILE, "python", "x"))
+        # What is found for the last version comes after the new one was sent, and is not sent again for that.
+        steps = (0.2, lambda: ground.publish("wrong", version=1)), (2.0, lambda: ground.publish("right", version=3))
+        async with later(*steps):
+            outcome = await ground.check("x", seconds=60)
+    assert messages(outcome) == ["right"]
+    assert outcome.is_fresh
+    assert outcome.seconds == pytest.approx(2.0)
+    assert [sent["textDocument"]["version"] for sent in ground.sent("textDocument/didOpen")] == [1, 2, 3]
+
+
+@pytest.mark.proves("C84", "DIAG-2")
+async def test_a_document_whose_text_was_changed_is_not_opened_again() -> None:
+    async with bench(PUSH) as ground:
+        async with later((0.1, lambda: ground.publish("old", version=1))):
+            await ground.check("one")
+        async with later((0.1, lambda: ground.publish("old", version=1)), (20, lambda: ground.publish(version=2))):
+            outcome = await ground.check("two", seconds=60)
+    assert messages(outcome) == []
+    assert len(ground.sent("textDocument/didOpen")) == 1
+
+
 @pytest.mark.proves("DIAG-10")
 async def test_a_publish_of_a_newer_version_answers_the_older_check_too() -> None:
     async with bench(PUSH) as ground:

@@ -83,10 +83,13 @@ async def open_session(
             await session.initialize()
             yield session
         finally:
-            with anyio.move_on_after(STOP_SECONDS, shield=True):
-                await walk_down(session.connection, process)
-            session.connection.close()
-            relays.cancel_scope.cancel()
+            try:
+                with anyio.move_on_after(STOP_SECONDS, shield=True):
+                    await walk_down(session.connection, process)
+            finally:
+                # Whatever went wrong on the way: what serves it ends by nothing else.
+                session.connection.close()
+                relays.cancel_scope.cancel()
 
 
 class Session:

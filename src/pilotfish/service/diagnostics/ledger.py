@@ -264,6 +264,11 @@ class Ledger(Struct):
         if is_free and session.documents.text(path).string == file.text:
             self._close_unchanged(session, path)
 
+    def reopen(self, session: Session, file: FileToSend) -> Sent:
+        """Close a document that is as on disk, whoever uses it, and open it again: the server speaks of it anew."""
+        self._close_unchanged(session, file.path)
+        return self.send(session, replace(file, is_old=True))
+
     def close_all_but(self, most: int, session: Session) -> None:
         """Close the least recently used documents beyond `most`; never one that is in use."""
         for path in session.documents.least_recently_used(most):

@@ -26,7 +26,7 @@ from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.verdicts import FileVerdict
-from pilotfish.service.recent import Remembered
+from pilotfish.service.recent import Recent, Remembered
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
@@ -50,8 +50,8 @@ BUDGET_SECONDS = 20.0
 """What servers are used for one client that edits nothing: some hosts read hundreds of files."""
 
 SLOW_SECONDS = 1.0
-"""A check that took longer was of a server that has much to do: the next one would stand in the way of an edit."""
-
+"""A check that took longer was of a server that has much to do: the next one would stand in the way of an edit. Not so
+the first such one of a workspace, with which its servers read what all others need, too."""
 
 KIND = "last used"
 
@@ -80,6 +80,8 @@ class Preparation:
         """The next one last."""
         self._spent: Counter[str] = Counter()
         """Thousandths of seconds by client, since its last edit."""
+        self._slow: Recent[AbsPath, float] = Recent(MAX_WORKSPACES)
+        """By the root of a client, how long its last slow check took."""
         self._busy = 0
         self._pulse = Pulse()
         self._runs = False
@@ -177,7 +179,10 @@ class Preparation:
                 seconds = current_time() - started
                 self._spent[client] += round(seconds * 1000)
                 if seconds > SLOW_SECONDS and not next_one.is_read:
-                    self._forget(client)
+                    root = next_one.visit.client.root
+                    if self._slow.get(root) is not None:
+                        self._forget(client)
+                    self._slow.put(root, seconds)
 
 
 class LikelyFiles:

@@ -156,6 +156,12 @@ async def test_a_file_that_nobody_has_seen_is_missing_as_ever(project: RealServi
         (".", "/srv/p/package/__init__.py", True),
         (".", "/srv/p/package/helper.py", False),
         ("decoders", "/srv/p/httpx/_decoders.py", False),
+        ("@/use/calendar", "/srv/p/src/use/calendar.ts", True),
+        ("@models/user", "/srv/p/app/models/user.ts", True),
+        ("$lib/a.svelte", "/srv/p/src/lib/a.svelte", True),
+        ("#internal", "/srv/p/src/internal.ts", False),
+        ("@models/user", "/srv/p/app/models/users.ts", False),
+        ("@/calendar", "/srv/p/src/use/calendar/index.ts", True),
     ],
 )
 def test_which_file_an_import_means(module: str, path: str, *, is_meant: bool) -> None:

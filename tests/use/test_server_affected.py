@@ -199,6 +199,45 @@ async def test_an_edit_that_nobody_can_see_makes_no_other_file_be_checked(projec
             assert (feedback.text, (feedback.others and feedback.others.candidates) or 0) == ("", 0), case
 
 
+LOST = {
+    "src/lost.ts": "export const rows: number[] = [1];\nexport type Row = number;\n",
+    "src/holds.ts": 'import { rows } from "./lost";\nexport const held = rows;\nexport const apart = 1;\n',
+    # It imports nothing of what is gone, and infers a parameter from it.
+    "src/walks.ts": 'import { held } from "./holds";\nheld.map((row) => row);\n',
+    "src/apart.ts": 'import { apart } from "./holds";\nexport const one: number = apart;\n',
+    "src/typed.ts": 'import type { Row } from "@alias/lost";\nexport const row: Row = 1;\n',
+    "src/loads.ts": 'export const load = () => import("./lost");\n',
+    "src/index/index.ts": 'export * from "../lost";\n',
+    "tests/starred.ts": 'import { rows } from "../src/index/index";\nrows.forEach((row) => row);\n',
+}
+IMPORTERS = {"src/holds.ts", "src/walks.ts", "src/typed.ts", "src/loads.ts", "src/index/index.ts", "tests/starred.ts"}
+
+
+@pytest.mark.parametrize("moved", [None, "src/found.ts"], ids=["deleted", "moved"])
+async def test_who_imports_a_file_that_is_gone_is_known_from_the_first_question_on(
+    project: RealService, moved: str | None
+) -> None:
+    (project.root / "src" / "index").mkdir()
+    for name, text in LOST.items():
+        project.write(name, text)
+    await project.service.touched(Touch(("src/lost.ts",), "read"), project.client)
+    if moved is None:
+        (project.root / "src/lost.ts").unlink()
+    else:
+        (project.root / "src/lost.ts").rename(project.root / moved)
+    touch = Touch(("src/lost.ts", *([moved] if moved else [])), "patch")
+    feedback = await project.service.touched(touch, project.client)
+    # What is inferred, TypeScript cannot be asked of as it was.
+    inferred = {"src/walks.ts", "tests/starred.ts"}
+    assert {name for name in FILES | LOST if f'file="{name}"' in feedback.text} == IMPORTERS - inferred, feedback.text
+    assert feedback.reason is not None
+    assert all(name in feedback.reason for name in inferred), feedback.reason
+    assert feedback.others is not None
+    assert feedback.others.complete == "candidates"
+    # Names are heard as well where a file is new.
+    assert moved is not None or feedback.others.candidates <= len(IMPORTERS) + 1, feedback.others
+
+
 SOLUTION = {"files": [], "references": [{"path": "./tsconfig.build.json"}, {"path": "./tsconfig.spec.json"}]}
 BUILD = {"compilerOptions": {**OPTIONS, "composite": True}, "include": ["src"]}
 SPEC = {"compilerOptions": {**OPTIONS, "composite": True, "strict": False}, "include": ["src", "tests"]}

@@ -27,6 +27,10 @@ STANDS_FOR_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
 """Files that others import by the name of their folder."""
 
 
+SIGNS = "@~$#"
+"""They begin names that stand for a folder of the project, mostly `src`: `@/a.vue`, `$lib/a.svelte`."""
+
+
 def without_missing_imports(
     diagnostics: Iterable[Diagnostic], codes: Collection[str], is_own: Callable[[str], bool]
 ) -> tuple[list[Diagnostic], set[str]]:
@@ -68,12 +72,18 @@ def broken_by_deletion(now: CheckedText, deleted: Collection[AbsPath], codes: Co
 
 
 def names_file(module: str, path: AbsPath) -> bool:
-    """Whether an import may mean this file: its parts are the last ones of the path, with or without the ending."""
+    """Whether an import may mean this file: its parts are the last ones of the path, with or without the ending.
+
+    Not the first one of `@models/user`, which stands for some folder. A package of that name may be meant: then an
+    older error is told as new, in the moment in which a file of the project with the same name is deleted.
+    """
     wanted = [part for part in _BETWEEN.split(module) if part]
     *folders, name = path.strip("/").split("/")
     stem = name.partition(".")[0]
     ways = [[*folders, stem], [*folders, *name.split(".")]]
     ways += [folders] if stem in STANDS_FOR_FOLDER else []
+    if len(wanted) > 1 and module.startswith(tuple(SIGNS)):
+        wanted = wanted[1:]
     if not wanted:
         return stem in STANDS_FOR_FOLDER
     return any(way[-len(wanted) :] == wanted for way in ways)

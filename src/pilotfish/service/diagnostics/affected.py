@@ -255,7 +255,10 @@ async def server_affected(
         return None
     # A server that has not answered by then could not have checked a file either.
     seconds = max(0.0, deadline - current_time())
-    texts = [{"file": edit.path} | ({} if edit.before is None else {"before": edit.before}) for edit in edits]
+    texts = [
+        {"file": edit.path, "gone": edit.after is None} | ({} if edit.before is None else {"before": edit.before})
+        for edit in edits
+    ]
     limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
     about = {"edits": texts, "candidates": candidates, **limits}
     # A program knows who imports a new file only some time after it was told of that: until then, names tell.

@@ -13,7 +13,7 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
-from pilotfish.feedback.unresolved_imports import module_of, names_file, without_missing_imports
+from pilotfish.feedback.unresolved_imports import SIGNS, module_of, names_file, without_missing_imports
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.paths import ancestors
 from pilotfish.servers.resolve import ServerChoice
@@ -21,9 +21,6 @@ from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.toolchains import Shortfall
 from pilotfish.service.diagnostics.verdicts import FileVerdict, Outcome, no_verdict
 from pilotfish.service.workspace import Workspace
-
-SIGNS = "@~$#"
-"""They begin names that stand for a folder of the project, mostly `src`: `@/a.vue`, `$lib/a.svelte`."""
 
 
 def explanations(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterator[Shortfall]:

@@ -171,8 +171,10 @@ def json_lines(runs: Iterable[Run], *, short: bool = False) -> str:
 
 
 def kept(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Enough for every figure: what was told is a number of bytes, a finding is its file."""
+    """Enough for every figure: what was told is a number of bytes, a finding is its file. A row that is so, stays so."""
     verdict, told = row["verdict"], row["told"]
+    if "text" not in told:
+        return dict(row)
     findings = ("right", "late", "old", "unknown", "missing")
     short = {name: [{"file": one["file"]} for one in verdict[name]] for name in findings}
     new = [{"file": one["file"], "severity": one["severity"]} for one in row["new"]]

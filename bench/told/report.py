@@ -171,7 +171,7 @@ def json_lines(runs: Iterable[Run], *, short: bool = False) -> str:
 
 
 def kept(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Enough for every figure: what was told is a number of bytes, a finding is its file. A row that is so, stays so."""
+    """Enough for every figure: what was told is a number of bytes, a finding is its file. A kept row stays as it is."""
     verdict, told = row["verdict"], row["told"]
     if "text" not in told:
         return dict(row)

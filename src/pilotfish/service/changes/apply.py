@@ -268,7 +268,8 @@ class ChangeRunner:
         _refuse_uncertain(job, intent)
         refuse_unconfirmed(intent.plan)
         # The files are checked before the change, so that the feedback can tell what the change introduced.
-        seen = () if intent.proposal is None else intent.proposal.seen
+        seen = dict.fromkeys(() if intent.proposal is None else intent.proposal.seen)
+        seen |= {intent.moved.old: None} if intent.moved is not None and not intent.moved.is_folder else {}
         if before := tuple(path for path in seen if job.workspace.serves(path)):
             await self._touched(Touch(before, "read"), job.visit.client)
         async with self._writing:
@@ -276,8 +277,10 @@ class ChangeRunner:
             staged = await anyio.to_thread.run_sync(self._write, job, intent, stage)
             # The files are written, even if the caller is cancelled now.
             await self._notify(job.workspace, staged.effects, intent.moved)
-        paths = [effect.new for effect in staged.effects if effect.new is not None and job.workspace.serves(effect.new)]
-        feedback = await self._touched(Touch(tuple(paths), "patch"), job.visit.client) if paths else None
+        # What a file was under another name is older than the move.
+        paths = dict.fromkeys(path for one in staged.effects for path in (one.new, one.old) if path is not None)
+        touch = Touch(tuple(filter(job.workspace.serves, paths)), "patch")
+        feedback = await self._touched(touch, job.visit.client) if touch.paths else None
         left = await self._left(job, intent, staged)
         return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), tuple(left)
 

@@ -381,14 +381,16 @@ def test_only_changed_and_untracked_files_are_checked(
     repository: Path, workspace: ScriptedWorkspace, capsys: Captured
 ) -> None:
     assert workspace.run("check", "--changed") == 0
-    assert capsys.readouterr().out == "No file has changed since HEAD.\n"
+    assert capsys.readouterr().out == "No file that can be checked has changed since HEAD.\n"
     assert workspace.run("check", "--changed", "--format", "sarif") == 0
     run = json.loads(capsys.readouterr().out)["runs"][0]
     assert (run["results"], run["invocations"][0]["executionSuccessful"]) == ([], True)
     assert workspace.run("check", "--changed", "--format", "github") == 0
     assert capsys.readouterr().out == ""
     assert workspace.run("check", "--changed", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["meta"]["reason"] == "No file has changed since HEAD."
+    assert (
+        json.loads(capsys.readouterr().out)["meta"]["reason"] == "No file that can be checked has changed since HEAD."
+    )
     assert workspace.checked == []
     (repository / "src" / "b.py").write_text("x = 1\n")
     (repository / "new é.py").write_text("")
@@ -397,10 +399,12 @@ def test_only_changed_and_untracked_files_are_checked(
     (repository / "README.md").write_text("changed\n")
     (repository / "src" / "c.py").unlink()
     assert workspace.run("check", "--changed") == 0
-    assert [path for path, _ in workspace.checked] == [str(repository / "src/b.py"), str(repository / "new é.py")]
+    # In the place of a file that is gone, the service checks who used it.
+    here, gone = [str(repository / "src/b.py")], [str(repository / "src/c.py")]
+    assert [path for path, _ in workspace.checked] == [*here, *gone, str(repository / "new é.py")]
     workspace.checked.clear()
     workspace.run("check", "--changed", "src")
-    assert [path for path, _ in workspace.checked] == [str(repository / "src/b.py")]
+    assert [path for path, _ in workspace.checked] == [*here, *gone]
 
 
 def test_without_a_commit_every_file_has_changed(tree: Path, workspace: ScriptedWorkspace) -> None:

@@ -317,11 +317,19 @@ def test_errors_that_are_counted_and_not_listed_are_said_to_be_more() -> None:
             ["Broken now, of 2 files checked:", "b.py:9:1  error: wrong", "And 1 older error."],
         ),
         (
+            {"unknown": {"c.py": 2, "d.py": 1}, "older": 1},
+            [
+                "No new errors are known in the 2 files that were checked.",
+                "And 1 older error.",
+                "3 other errors may be older than the change: c.py 2, d.py 1.",
+            ],
+        ),
+        (
             {"broken": {"b.py": (WRONG,)}, "possibly_older": True},
             ["Errors in these files (possibly older), of 2 files checked:", "b.py:9:1  error: wrong"],
         ),
     ],
-    ids=["clean", "older", "broken", "not known"],
+    ids=["clean", "older", "broken", "others not known", "not known"],
 )
 def test_the_impact_of_a_change_is_what_it_broke(fields: dict[str, Any], head: list[str]) -> None:
     one = UsedSymbol(symbol=symbol("__call__", 1))

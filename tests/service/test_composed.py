@@ -10,7 +10,10 @@ import pytest
 from pilotfish.api.answers import Answer, Changes, Exploration, Impact, State, Symbol
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Unavailable
+from pilotfish.model import AbsPath
 from pilotfish.operations.render import text_of
+from pilotfish.service.check_answer import CheckRequest
+from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.subject import SubjectFinder
 from support.services.real import RealService, real_service
 
@@ -146,6 +149,46 @@ async def test_the_errors_of_the_last_commit_are_not_the_changes(project: Projec
     project.real.write("money.py", f"old: str = 2\n\n{MONEY.replace('-> int:', '-> str:', 1)}")
     broken = await project.data(Operation.IMPACT)
     assert (set(broken.broken), broken.older, broken.possibly_older) == ({"money.py", "user.py"}, 2, False)
+
+
+async def test_what_a_deleted_file_leaves_broken_is_the_change_too(project: Project) -> None:
+    project.git("init", "-q", ".")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a")
+    (project.real.root / "money.py").unlink()
+    answer = await project.ask(Operation.IMPACT)
+    found = answer.data
+    assert isinstance(found, Impact)
+    assert (found.deleted, list(found.broken), found.checked) == (("money.py",), ["user.py"], 1)
+    assert text_of(answer).endswith("\nmoney.py: deleted")
+    root = AbsPath(str(project.real.root))
+    request = CheckRequest((root,), (f"{root}/money.py",))
+    checked = await project.real.service.check_files(project.real.client, request)
+    assert [path for path, errors in (checked.data or {}).items() if errors] == ["user.py"]
+
+
+async def test_where_old_errors_are_not_known_those_that_are_about_the_change_come_first(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.real.write("user.py", f"{USER}\n\nold: str = 1\n")
+    project.git("init", "-q", ".")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a")
+
+    async def busy(*_: object) -> object:
+        raise Unavailable(Code.REQUEST_TIMEOUT, "it is busy.")
+
+    monkeypatch.setattr(Previews, "run", busy)
+    project.real.write("money.py", MONEY.replace("-> int:", "-> str:", 1))
+    answer = await project.ask(Operation.IMPACT)
+    found = answer.data
+    assert isinstance(found, Impact)
+    assert {path: {one.line for one in errors} for path, errors in found.broken.items()} == {
+        "money.py": {9, 14},
+        "user.py": {5},
+    }
+    assert (found.unknown, found.possibly_older) == ({"user.py": 1}, True)
+    assert "\n1 other error may be older than the change: user.py 1.\n1 symbol changed:\n" in text_of(answer)
 
 
 async def test_a_symbol_is_edited_by_name_and_what_that_broke_is_told(project: Project) -> None:

@@ -141,10 +141,15 @@ class Impact(Api, frozen=True, kw_only=True):
     """Errors of these files that were there before the change."""
     possibly_older: bool = False
     """Of some in `broken` it could not be known whether they were there before."""
+    unknown: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By path, how many other errors there are of which that is not known. None is about what changed: neither does it
+    name that, nor does its line use it."""
     checked: int = 0
     """Files that were checked."""
     files: tuple[str, ...] = ()
     """Changed files in which no symbol changed."""
+    deleted: tuple[str, ...] = ()
+    """Files that the last commit has, and that are gone; who used them is checked."""
     named: bool = False
     """Nothing is known to have changed: it is about a symbol that the caller named."""
 
@@ -491,7 +496,7 @@ def is_empty(data: object) -> bool:
         case Changes():
             return not data.files
         case Impact():
-            return not (data.changed or data.files)
+            return not (data.changed or data.files or data.deleted)
         case Hover():
             return not data.contents
         case Mapping():

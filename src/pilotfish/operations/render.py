@@ -273,6 +273,7 @@ def _without_source(said: str, source: str) -> str:
 def _impact(found: Impact) -> _Page:
     items = [line for one in found.changed for line in _used(one)]
     items += [f"{_path(path)}: changed outside of symbols" for path in found.files]
+    items += [f"{_path(path)}: deleted" for path in found.deleted]
     errors = [*_diagnostic_lines(found.broken)]
     if found.named:
         old = f"{counted(len(errors), 'error')} in these files, of {counted(found.checked, 'file')} checked:"
@@ -280,11 +281,17 @@ def _impact(found: Impact) -> _Page:
         return _Page([], items, [old, *errors[:MAX_NUMBERS], *more] if errors else [], "lines")
     what = "Errors in these files (possibly older)" if found.possibly_older else "Broken now"
     broken = f"{what}, of {counted(found.checked, 'file')} checked:" if errors else None
-    new = "new errors" if found.older else "errors"
+    new = "new errors are known" if found.unknown else "new errors" if found.older else "errors"
     clean = f"No {new} in the {counted(found.checked, 'file that was', 'files that were')} checked."
     head = [broken, *errors] if broken else [clean if found.checked else "No changed file has a server that checks it."]
     if found.older:
         head += [f"And {counted(found.older, 'older error')}."]
+    if found.unknown:
+        where = ", ".join(f"{_path(path)} {count}" for path, count in list(found.unknown.items())[:MAX_NUMBERS])
+        more = (
+            f" and {counted(len(found.unknown) - MAX_NUMBERS, 'more file')}" if len(found.unknown) > MAX_NUMBERS else ""
+        )
+        head += [f"{counted(sum(found.unknown.values()), 'other error')} may be older than the change: {where}{more}."]
     head += [f"{counted(len(found.changed), 'symbol')} changed:"] if found.changed else []
     return _Page(head, items, [], "lines")
 

@@ -108,7 +108,12 @@ async def _known(picture: Picture, visit: Visit, request: CheckRequest) -> tuple
         return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
     await anyio.to_thread.run_sync(_refuse_outside, visit.client.cwd, request.paths, workspace.boundary)
-    chosen = await select(workspace.root, visit.client.cwd, unserved, request.paths, request.changed)
+    changed = request.changed
+    if changed is not None:
+        there = dict.fromkeys(filter(os.path.lexists, changed))
+        users = await picture.who_used(workspace, (AbsPath(path) for path in changed if path not in there))
+        changed = tuple(there | dict.fromkeys(users))
+    chosen = await select(workspace.root, visit.client.cwd, unserved, request.paths, changed)
     chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
     standing |= await picture.standing(workspace, chosen.named)
     return chosen, {path: standing[path] for path in chosen.files if path in standing}

@@ -105,17 +105,19 @@ def git_names(git: str, folder: AbsPath, *words: str) -> list[str] | None:
 
 
 def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
-    """Files below a folder that differ from HEAD or are untracked and not ignored; None where git cannot say. Blocking.
+    """Files below a folder that differ from HEAD, that are gone or untracked and not ignored; None: git cannot say.
 
-    Filters of the repository do not run, so a file may be listed that git itself would call unchanged. Deleted files
-    and submodules are not listed. Without a commit, every file is new.
+    Filters of the repository do not run, so a file may be listed that git itself would call unchanged. Submodules are
+    not listed. Without a commit, every file is new. Blocking.
     """
-    found = differing(git, folder)
-    return None if found is None else tuple(path for several in found for path in several if os.path.isfile(path))
+    if (found := differing(git, folder)) is None:
+        return None
+    paths = (path for several in found for path in several)
+    return tuple(path for path in paths if os.path.isfile(path) or not os.path.lexists(path))
 
 
 def differing(git: str, folder: AbsPath) -> tuple[tuple[AbsPath, ...], tuple[AbsPath, ...]] | None:
-    """The same with the deleted files: those that HEAD has, and the untracked ones. Blocking."""
+    """The same, in two: the paths that HEAD has, and the untracked ones. Blocking."""
     options = ("--name-only", "--relative", "--no-renames", NO_SUBMODULES, "-z")
     names = git_names(git, folder, "diff-index", *options, "HEAD", "--")
     if names is None:

@@ -255,10 +255,7 @@ async def server_affected(
         return None
     # A server that has not answered by then could not have checked a file either.
     seconds = max(0.0, deadline - current_time())
-    texts = [
-        {"file": edit.path, "gone": edit.after is None} | ({} if edit.before is None else {"before": edit.before})
-        for edit in edits
-    ]
+    texts = [_said_of(edit) for edit in edits]
     limits = {"milliseconds": WALK_MS, "forDeclarations": DECLARATIONS_MS}
     about = {"edits": texts, "candidates": candidates, **limits}
     # A program knows who imports a new file only some time after it was told of that: until then, names tell.
@@ -282,6 +279,10 @@ async def server_affected(
     except (Failure, Malformed):
         # The plugin is not loaded, no project has the file, or it is not known what was before.
         return None
+
+
+def _said_of(edit: EditedText) -> dict[str, object]:
+    return {"file": edit.path, "gone": edit.after is None} | ({} if edit.before is None else {"before": edit.before})
 
 
 def answers_affected(target: SearchedRoot) -> bool:

@@ -4,7 +4,8 @@ A fresh verdict stands as long as the file has the text that was judged, the sam
 was noticed on disk that may affect it (`FileStates`). All else is checked. Without a watcher nothing stands.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 
 import anyio
 from msgspec import Struct
@@ -16,7 +17,7 @@ from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, searched_roots
-from pilotfish.service.diagnostics.file_states import FileStates, Judges
+from pilotfish.service.diagnostics.file_states import FileStates, Judges, committed_text
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.verdicts import FileVerdict
@@ -64,6 +65,15 @@ class Picture:
         self._words = words
         self._explaining = anyio.Lock()
         self._taken_back: Recent[Key, _TakenBack] = Recent(MAX_SERVERS)
+
+    async def who_used(self, workspace: Workspace, gone: Iterable[AbsPath]) -> list[AbsPath]:
+        """The files that may be broken because these, which the last commit has, are gone."""
+        edits = [EditedText(path, text, None) for path in gone if (text := await committed_text(workspace, path, ""))]
+        found = dict[AbsPath, None]()
+        for target in searched_roots(workspace, (one.path for one in edits)):
+            affected = await self._affected.of_edits(target.root, edits, target.extensions, INDEX_SECONDS)
+            found |= dict.fromkeys(affected.files)
+        return list(filter(os.path.isfile, found))
 
     async def check(
         self,

@@ -2,7 +2,10 @@
 
 import os
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import filterfalse
 from typing import Any, Protocol
 
 import anyio.to_thread
@@ -29,6 +32,7 @@ from pilotfish.feedback.delta import Delta
 from pilotfish.feedback.linemap import line_map, lines_of
 from pilotfish.feedback.shapes.changes import names_gone
 from pilotfish.model import AbsPath
+from pilotfish.operations.names import bare_name
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.operations.symbols import bodies, grouped, source_of
 from pilotfish.paths import shown_path
@@ -56,6 +60,9 @@ class CheckFiles(Protocol):
         self, client: ClientSession, paths: Sequence[str], *, workspace: Workspace
     ) -> Awaitable[DiagnosticsAnswer]: ...
 
+
+WhoUsed = Callable[[Workspace, Iterable[AbsPath]], Awaitable[Sequence[AbsPath]]]
+"""The files that may be broken because others are gone."""
 
 COMPOSED = frozenset({Operation.SOURCE, Operation.EXPLORE, Operation.IMPACT})
 
@@ -99,10 +106,11 @@ class _Composition:
 
 
 class QuestionComposer:
-    def __init__(self, questions: QuestionRunner, check: CheckFiles, previews: Previews) -> None:
+    def __init__(self, questions: QuestionRunner, check: CheckFiles, previews: Previews, who_used: WhoUsed) -> None:
         self._questions = questions
         self._check = check
         self._previews = previews
+        self._who_used = who_used
 
     async def compose(self, question: Question, visit: Visit) -> Answer[Any]:
         """Raises a `Failure`."""
@@ -154,15 +162,20 @@ class QuestionComposer:
             found = await self._impact_of([declared], {}, frozenset(), made)
             return replace(found, named=True)
         edited = await anyio.to_thread.run_sync(_edited, made.workspace)
+        gone = list(filterfalse(os.path.lexists, edited))
+        users = await self._who_used(made.workspace, gone)
         changed, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
-        unknown = dict[str, list[AbsPath]]()
+        unknown, lost = dict[str, list[AbsPath]](), set[str]()
         for path, before in edited.items():
+            if path in gone:
+                lost |= {os.path.basename(path).partition(".")[0], *names_gone(path, before, "")}
+                continue
             try:
-                found, gone = await self._changed_symbols(path, before, made)
+                found, dropped = await self._changed_symbols(path, before, made)
             except Failure as failure:
                 unknown.setdefault(failure.message, []).append(path)
-                found, gone = [], set[str]()
-            removed |= gone
+                found, dropped = [], set[str]()
+            removed |= dropped
             changed += found
             if not found:
                 unlisted[path] = None
@@ -171,34 +184,46 @@ class QuestionComposer:
         root = made.workspace.root
         for why, paths in unknown.items():
             made.caveats[f"which symbols changed in {listed(paths, root)} is not known: {why.rstrip('.')}"] = None
-        found = await self._impact_of(changed[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made)
+        found = await self._impact_of(changed[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made, users)
+        found = replace(found, deleted=tuple(shown_path(path, root) for path in gone))
         hidden = {shown_path(path, root) for paths in unknown.values() for path in paths}
         found = replace(found, files=tuple(path for path in found.files if path not in hidden))
-        return await self._introduced(found, edited, made) if found.broken else found
+        return await self._introduced(found, edited, removed | lost, made) if found.broken else found
 
-    async def _introduced(self, found: Impact, before: Mapping[AbsPath, str], made: _Composition) -> Impact:
+    async def _introduced(
+        self, found: Impact, before: Mapping[AbsPath, str], removed: Collection[str], made: _Composition
+    ) -> Impact:
         """Without the errors that the files have, too, if the changed ones are as they were committed."""
-        workspace = made.workspace
-        paths = [os.path.join(workspace.root, path) for path in found.broken]
-        texts = {str(path): text for path, text in before.items()}
+        # A file that is gone cannot be shown to every server as it was.
+        gone = {} if found.deleted else await self._mended_before(found, before, made)
+        edited = {shown_path(path, made.workspace.root) for path in before}
+        concerns = partial(_concerns, _lines_of_uses(found), {*removed, *_names(found)})
+        kept, unknown = dict[str, tuple[Diagnostic, ...]](), dict[str, int]()
+        for path, errors in found.broken.items():
+            if path in gone:
+                new = tuple(one for one in errors if replace(one, introduced=None) in gone[path])
+            else:
+                new = tuple(one for one in errors if path in edited or concerns(path, one))
+                unknown |= {path: len(errors) - len(new)} if len(errors) > len(new) else {}
+            kept |= {path: new} if new else {}
+        older = sum(len(errors) - len(kept.get(path, ())) for path, errors in found.broken.items() if path in gone)
+        return replace(found, broken=kept, older=older, possibly_older=bool(kept.keys() - gone.keys()), unknown=unknown)
+
+    async def _mended_before(
+        self, found: Impact, before: Mapping[AbsPath, str], made: _Composition
+    ) -> dict[str, set[Diagnostic]]:
+        """By path, the errors that would be gone with the old texts: they came with the new ones."""
+        root, texts = made.workspace.root, {str(path): text for path, text in before.items()}
+        paths = [os.path.join(root, path) for path in found.broken]
         try:
-            was = await self._previews.run(made.visit, paths, texts, certain(workspace))
+            was = await self._previews.run(made.visit, paths, texts, certain(made.workspace))
         except Failure:
-            return replace(found, possibly_older=True)
-        # What would be gone with the old texts came with the new ones.
-        gone = {
-            shown_path(one.path, workspace.root): {diagnostic_of(each) for each in change.fixed}
+            return {}
+        return {
+            shown_path(one.path, root): {diagnostic_of(each) for each in change.fixed}
             for one in was.asked
             if one.is_final and isinstance(change := was.changes.get(one.path), Delta)
         }
-        errors = sum(map(len, found.broken.values()))
-        kept = {
-            path: new
-            for path, old in found.broken.items()
-            if (new := tuple(one for one in old if path not in gone or replace(one, introduced=None) in gone[path]))
-        }
-        older = errors - sum(map(len, kept.values()))
-        return replace(found, broken=kept, older=older, possibly_older=bool(kept.keys() - gone.keys()))
 
     async def _changed_symbols(
         self, path: AbsPath, before: str, made: _Composition
@@ -226,9 +251,10 @@ class QuestionComposer:
         unlisted: Mapping[AbsPath, None],
         removed: frozenset[str],
         made: _Composition,
+        also: Sequence[AbsPath] = (),
     ) -> Impact:
         workspace, changed = made.workspace, list[UsedSymbol]()
-        touched = dict[str, None].fromkeys([*(one.path for one in declared), *unlisted])
+        touched = dict[str, None].fromkeys([*(one.path for one in declared), *unlisted, *also])
         for one in declared:
             places = await made.uses(one)
             touched |= dict.fromkeys(os.path.join(workspace.root, place.path) for place in places if not place.external)
@@ -250,6 +276,24 @@ class QuestionComposer:
             made.caveats[f"{MAX_CHECKED} of {len(served)} files were checked"] = None
         files = tuple(shown_path(path, workspace.root) for path in unlisted)
         return Impact(changed=tuple(changed), broken=broken, checked=len(served[:MAX_CHECKED]), files=files)
+
+
+def _names(found: Impact) -> set[str]:
+    return {bare_name(one.symbol.name) for one in found.changed}
+
+
+def _lines_of_uses(found: Impact) -> Mapping[str, set[int]]:
+    """By path, where what changed is used."""
+    lines = defaultdict[str, set[int]](set)
+    for one in found.changed:
+        for use in one.uses:
+            lines[use.path].update(use.lines)
+    return lines
+
+
+def _concerns(used: Mapping[str, set[int]], names: Collection[str], path: str, error: Diagnostic) -> bool:
+    """Whether an error is on a line that uses what changed, or names it."""
+    return error.line in used.get(path, ()) or not set(re.findall(r"\w+", error.message)).isdisjoint(names)
 
 
 def changed_lines(before: str, after: str) -> frozenset[int]:

@@ -155,7 +155,7 @@ def check_and_print(workspace: OpenWorkspace, options: CheckOptions) -> tuple[Di
 
 
 def _changed_files(root: str) -> Sequence[str]:
-    """What git lists; raises `Refused` where git cannot say."""
+    """What git lists, with what was deleted; raises `Refused` where git cannot say."""
     from pilotfish.system.git import changed_files, why_silent
 
     git = find_git(root)

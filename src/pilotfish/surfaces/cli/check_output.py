@@ -27,7 +27,7 @@ from pilotfish.version import VERSION
 
 PROGRESS = "checked {} of {} files"
 
-NOTHING_CHANGED = "No file has changed since HEAD."
+NOTHING_CHANGED = "No file that can be checked has changed since HEAD."
 
 
 class CheckOutput(Struct):

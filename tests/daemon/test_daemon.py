@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import stat
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -117,6 +118,19 @@ def test_stop_answers_before_it_stops(home: DaemonHome) -> None:
     with pytest.raises(Unavailable) as none:
         home.control()
     assert none.value.code is Code.NOT_FOUND
+
+
+def test_nothing_stays_in_the_temporary_folder(home: DaemonHome) -> None:
+    """A server that nobody trusts has its own folders by a link there, where their names are long."""
+    home.write("a.x", "bad\n")
+    with tempfile.TemporaryDirectory(prefix="links-", dir="/tmp") as folder:
+        home.environment["TMPDIR"] = folder
+        with home.link() as link:
+            assert "bad word" in link.request("touched", {"paths": ["a.x"], "kind": "edit"})["text"]
+            assert [name.split("-")[3] for name in os.listdir(folder)] == [str(link.welcome["pid"])]
+            link.request("stop")
+            assert ended(int(link.welcome["pid"]))
+        assert os.listdir(folder) == []
 
 
 def test_a_daemon_that_is_ending_is_waited_for_and_then_replaced(home: DaemonHome) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,24 @@ def test_what_is_not_ours_stays(user: User) -> None:
     assert run(["uninstall", "--yes", "--keep-config"]) == 0
     assert {path.name for path in user.state.iterdir()} == {"photos", "trust"}
     assert (user.home / ".config" / "pilotfish" / "lsp.json").exists()
+
+
+@pytest.mark.linux("a process id is of one container")
+def test_links_of_a_daemon_that_was_killed_go_and_those_of_another_stay(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = user.home / "temporary"
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    with subprocess.Popen(["true"]) as killed:
+        pass
+    space = os.stat("/proc/self/ns/pid").st_ino
+    dead, living = (temporary / f"pilotfish-links-{space}-{pid}-x" for pid in (killed.pid, os.getpid()))
+    for folder in (dead, living):
+        folder.mkdir(0o700, parents=True)
+        (folder / "0123abcd").symlink_to(user.state / "servers")
+    (user.state / "logs").mkdir(parents=True)
+    assert run(["uninstall", "--yes"]) == 0
+    assert list(temporary.iterdir()) == [living]
 
 
 def test_the_daemon_ends_first_and_all_that_it_made_is_known(user: User, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ servers are stopped in parallel. What is left after `STOP_SECONDS` ends with the
 servers notice.
 """
 
+import atexit
 import faulthandler
 import logging
 import os
@@ -140,6 +141,10 @@ def run(claim: DaemonClaim) -> Never:
     except BaseException:
         logger.exception("the daemon failed")
     finally:
+        # Folders that last as long as the process: `os._exit`, which waits for no thread, would leave them.
+        with suppress(Exception):
+            # There is no public name for it.
+            atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         claim.end()
         os._exit(code)
 

@@ -166,16 +166,20 @@ def _with_room_for_sockets(folder: str) -> str:
 @cache
 def _links() -> TemporaryDirectory[str]:
     """As long as the process lives: servers that it has started go by these names. One that was killed left its own."""
+    remove_dead_links()
+    return TemporaryDirectory(prefix=f"{_kin()}{os.getpid()}-")
+
+
+def _kin() -> str:
     space = 0  # Tells where a process id means this process: containers may share the temporary folder.
     with suppress(OSError):
         space = os.stat("/proc/self/ns/pid").st_ino
-    kin = f"pilotfish-links-{space}-"
-    _remove_dead(kin)
-    return TemporaryDirectory(prefix=f"{kin}{os.getpid()}-")
+    return f"pilotfish-links-{space}-"
 
 
-def _remove_dead(kin: str) -> None:
+def remove_dead_links() -> None:
     """Remove the links of processes that have ended, as far as they are this user's: anybody may choose such a name."""
+    kin = _kin()
     with suppress(OSError), os.scandir(gettempdir()) as entries:
         for entry in entries:
             pid = entry.name.removeprefix(kin).partition("-")[0]

@@ -21,6 +21,7 @@ from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.changes import Receipts, carry_out, plan_removal, read_host_file
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.paths import BIN, ancestors, is_inside
+from pilotfish.servers.confining import remove_dead_links
 from pilotfish.surfaces.cli.daemon import stop_daemon
 from pilotfish.surfaces.cli.setup import HostPlan, SetupRun, file_lines, where_of
 from pilotfish.system.real_path import real_path
@@ -168,7 +169,8 @@ def _size(path: str) -> int:
 
 
 def _delete(paths: tuple[str, ...], places: Places) -> None:
-    """Also the folder that a long path of the state made the daemon put its socket into."""
+    """Also the folders that long paths of the state made us have elsewhere: of the socket, and of links of servers."""
+    remove_dead_links()
     place = DaemonPlace(os.environ)
     if place.socket_folder != place.folder:
         shutil.rmtree(place.socket_folder, ignore_errors=True)

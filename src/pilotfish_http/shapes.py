@@ -103,7 +103,7 @@ class SessionShown(Api, frozen=True, kw_only=True):
     started_at: int
     """Milliseconds since the epoch."""
     attached: bool
-    """Whether a connection carries it; hooks have none between two edits."""
+    """Whether a connection carries it; hooks and the HTTP API have none between two calls."""
     told: int = 0
     """Files that it heard of; the other counts are as in `pilotfish status --json`."""
     pending: int = 0

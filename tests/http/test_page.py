@@ -119,7 +119,7 @@ def test_without_a_key_nothing_is_shown(chromium: Browser, served: HttpServed) -
         assert str(served.home.root) not in window.content()
         window.get_by_label("Token").fill("wrong")
         window.keyboard.press("Enter")
-        expect(window.get_by_role("status")).to_have_text("The key has expired.")
+        expect(window.get_by_role("status")).to_have_text("The token is wrong.")
 
 
 def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None:
@@ -161,6 +161,17 @@ def test_it_shows_what_each_conversation_was_told_and_is_owed(chromium: Browser,
             link.request("touched", {"paths": ["fine.x"], "kind": "edit"})
             link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
             expect(told).to_have_text(re.compile(rf"^agent{SINCE}: 1 file told$"))
+        assert troubles == []
+
+
+def test_a_conversation_of_the_http_api_is_not_called_one_by_hooks(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("a.x", "fine\n")
+        signed_in(window, served)
+        served.ask("PUT", "/conversations/1/cwd", {"cwd": str(home.root)})
+        served.ask("POST", "/conversations/1/lsp", {"operation": "diagnostics", "filePath": "a.x"})
+        shown = window.locator(".who, .told").filter(has_text="http 1, since ")
+        expect(shown).to_have_text(re.compile(rf"^http 1{SINCE} \(connects for each call\)"))
         assert troubles == []
 
 

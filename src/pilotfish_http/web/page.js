@@ -2,6 +2,7 @@
 // Shows what `GET /events` says, and restarts servers. Everything that comes from there is set as text: a diagnostic can hold any markup.
 
 const KEY = "pilotfish-key";
+const EXPIRED = "The key has expired.";
 const LONG_ID = 12, SHORT_ID = 8; // characters of a conversation's name
 const KEPT_SAMPLES = 60; // two minutes of one every two seconds
 const RETRY_MILLISECONDS = [500, 1000, 2000, 5000];
@@ -120,7 +121,7 @@ function worst(one, other) {
 }
 
 function conversationName(one) {
-  return one.attached ? namedSince(one) : `${namedSince(one)} (by hooks)`;
+  return one.attached ? namedSince(one) : `${namedSince(one)} (connects for each call)`;
 }
 
 function namedSince(one) {
@@ -502,24 +503,25 @@ async function listen(key) {
   }
 }
 
-async function follow(key) {
+async function follow(key, refusal) {
   held = key;
   byId("sign-in").hidden = true;
   byId("everything").hidden = false;
-  for (let tries = 0; ;) {
+  for (let tries = 0, why = refusal; ;) {
     const before = latest;
     const end = await listen(key).catch(() => "lost");
     tries = latest === before ? tries + 1 : 0;
-    if (end === "refused") return signIn("The key has expired.");
+    if (latest !== before) why = EXPIRED;
+    if (end === "refused") return signIn(why);
     connection("lost", "Disconnected; reconnecting");
     const pause = RETRY_MILLISECONDS[Math.min(tries, RETRY_MILLISECONDS.length - 1)];
     await new Promise((resume) => setTimeout(resume, pause));
   }
 }
 
-function enter(key) {
+function enter(key, refusal = EXPIRED) {
   sessionStorage.setItem(KEY, key);
-  return follow(key);
+  return follow(key, refusal);
 }
 
 function signIn(why) {
@@ -557,7 +559,7 @@ byId("sign-in").addEventListener("submit", (event) => {
   event.preventDefault();
   const key = byId("token").value.trim();
   byId("token").value = "";
-  enter(key);
+  enter(key, "The token is wrong.");
 });
 for (const id of ["filter", "project", "agent", "conversation"]) byId(id).addEventListener("input", show);
 document.addEventListener("keydown", (event) => {

@@ -105,5 +105,5 @@ def _print_about(about: Mapping[str, Any], *, as_json: bool) -> None:
     if about["superseded"]:
         click.echo("A newer version is installed: this daemon ends when no client is connected.")
     for session in about["sessions"]:
-        where = "connected" if session["attached"] else "by hooks"
+        where = "connected" if session["attached"] else "connects for each call"
         click.echo(sanitised(f"Session:  {session['host'] or 'no host'}, {where}, in {session['root']}", 1000))

@@ -208,11 +208,30 @@ async def test_wrong_input_is_told_in_the_envelope(
 
 
 @pytest.mark.proves("MCP-1")
+async def test_an_empty_query_and_a_folder_are_named_with_the_next_step(tmp_path: Path) -> None:
+    def scenario(script: Script) -> None:
+        silent(script)
+        script.capabilities["workspaceSymbolProvider"] = True
+        script.on("workspace/symbol", lambda params: [])
+
+    async with scripted_service(tmp_path, scenario) as scripted, client_on(scripted) as client:
+        (scripted.root / "inner").mkdir()
+        scripted.write("inner/a.fake", "some words\n")
+        empty, other = [await client.call_tool("lsp_workspace_symbols", {"query": query}) for query in ("", "x")]
+        folders = [await client.call_tool("lsp_document_symbols", {"filePath": path}) for path in ("inner", ".")]
+    assert text_of(empty) == "No results found.\nnote: the query is empty: give a name, or a part of one"
+    assert text_of(other) == "No results found."
+    assert "inner is a folder. Name a file in it, or" in text_of(folders[0])
+    assert all("lsp_workspace_symbols" in text_of(folder) for folder in folders)
+
+
+@pytest.mark.proves("MCP-1")
 async def test_only_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
     async with scripted_service(tmp_path) as scripted, client_on(scripted) as client:
-        with pytest.raises(MCPError, match="Unknown tool: lsp_make_coffee") as raised:
-            await client.call_tool("lsp_make_coffee", {})
-        assert raised.value.code == -32602
+        for unlike in ("lsp_make_coffee", "lsp_nope"):
+            with pytest.raises(MCPError, match=f"Unknown tool: {unlike}$") as raised:
+                await client.call_tool(unlike, {})
+            assert raised.value.code == -32602
         with pytest.raises(MCPError, match=r"Unknown tool: lsp_find_refs\. Did you mean lsp_find_references"):
             await client.call_tool("lsp_find_refs", {})
         assert await names_of(client)

@@ -55,6 +55,8 @@ from pilotfish.system.tasks import side_by_side
 INDEXING_SHARE = 0.7
 """The part of a question's time limit that may pass waiting for a server to finish indexing."""
 
+EMPTY_QUERY = "the query is empty: give a name, or a part of one"
+
 
 class Reply(Struct, frozen=True):
     """One server's answer. `reading` is None when the server does not offer the operation."""
@@ -109,7 +111,9 @@ class QuestionRunner:
             answer = answer_from(question.operation, (Location(*extent, path=at.path, text=at.text),), effort)
         about = () if subject.path is None else (subject.path,)
         lacking = workspace.hidden_uses(*about) if is_wide else ()
-        return with_warnings(answer, (*workspace.config_notes(*about), *lacking))
+        # Some servers list everything then, others nothing.
+        vain = (EMPTY_QUERY,) if question.query == "" and answer.ok and not answer.data else ()
+        return with_warnings(answer, (*workspace.config_notes(*about), *lacking, *vain))
 
     async def text(self, path: AbsPath) -> Text:
         """The text of a file as it is now; raises `Refused`."""

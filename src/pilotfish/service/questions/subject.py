@@ -292,6 +292,7 @@ class SubjectFinder:
         admitted = admit(path, workspace.boundary, Want.PLACE)
         text = await self._texts.unchanged(admitted.path)
         if text is None:
+            _refuse_folder(path, admitted.path)
             require_file(admitted)
             text = await self._texts.text(admitted.path)
         return Subject(admitted.path, text)
@@ -402,6 +403,12 @@ def candidates(named: str, files: Iterable[str]) -> Candidates:
     near = get_close_matches(name, by_name, MAX_NEAREST, SIMILAR)
     paths = [path for one in near for path in by_name[one]]
     return Candidates((), tuple(paths[:MAX_NEAREST]))
+
+
+def _refuse_folder(named: str, path: AbsPath) -> None:
+    if os.path.isdir(path):
+        hint = f"Name a file in it, or find a symbol in all files by its name: {ROWS[Operation.WORKSPACE_SYMBOL].tool}."
+        raise Refused(Code.NOT_A_FILE, f"{named} is a folder.", hint=hint)
 
 
 async def with_existing_file(question: Question, client: ClientSession) -> Question:

@@ -286,8 +286,10 @@ class McpClient:
             return await self._after_edit(context, arguments)
         operation = operation_of(name, arguments)
         if operation is None:
-            near = get_close_matches(name[:MAX_NAME], NAMED, 1)
-            tip = f". Did you mean {near[0]}?" if near else ""
+            # By what differs: all begin alike, so any short name would be near to some.
+            tools = {tool.removeprefix("lsp_"): tool for tool in NAMED}
+            near = get_close_matches(name[:MAX_NAME].removeprefix("lsp_"), tools, 1)
+            tip = f". Did you mean {tools[near[0]]}?" if near else ""
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {sanitised(name, MAX_NAME)}{tip}")
         try:
             answer = await self._in_turn(partial(self._answer, context, name, arguments))

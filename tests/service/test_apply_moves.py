@@ -108,6 +108,33 @@ async def test_a_move_that_cannot_be_is_refused(tmp_path: Path, old: str, new: s
         assert service.files() == files
 
 
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(("old", "taken"), [("a.fake", "b.fake"), ("a.fake", "a.fake"), ("lib", "notes")])
+@pytest.mark.parametrize("apply", [False, True])
+async def test_no_server_is_asked_about_a_move_to_where_something_is(
+    tmp_path: Path, old: str, taken: str, *, apply: bool
+) -> None:
+    async with editing_service(tmp_path, {**IMPORTS, "lib/x.fake": "x\n", "notes": "n\n"}) as service:
+        answer = await service.move(old, taken, apply=apply)
+        assert refusal(answer) == (Code.INVALID_INPUT, f"{service.root / taken} is there already")
+        assert service.servers == []
+
+
+@pytest.mark.proves("OPS-4")
+@pytest.mark.parametrize("target", ["c.fake", "lib/inner"])
+async def test_a_preview_has_no_file_without_an_edit(tmp_path: Path, target: str) -> None:
+    """Some servers name every file that they have looked at; also where the move is refused by its plan."""
+    files = {"a.fake": "a\n", "b.fake": "b\n", "lib/x.fake": "x\n"}
+    async with editing_service(tmp_path, files) as service:
+        old = "lib" if target.startswith("lib") else "a.fake"
+        await service.check("b.fake")
+        looked = {"textDocument": {"uri": service.uri("b.fake"), "version": None}, "edits": []}
+        service.server.on("workspace/willRenameFiles", lambda params: {"documentChanges": [looked]})
+        answer = await service.move(old, target, apply=False)
+        assert [one.path for one in changes(answer).files] in (["a.fake"], ["lib"])
+        assert service.texts_of("b.fake") == ["b\n"]
+
+
 async def test_a_file_of_nobody_can_be_moved(tmp_path: Path) -> None:
     async with editing_service(tmp_path, {"notes.txt": "n\n"}) as service:
         answer = await service.move("notes.txt", "docs/notes.txt")

@@ -191,7 +191,7 @@ class Stage(Struct):
         if self._files[path] is None:
             self._files[path] = _File(None, None, "")
         elif operation.on_existing is OnExisting.FAIL:
-            raise _exists(path)
+            raise exists(path)
         elif operation.on_existing is OnExisting.OVERWRITE:
             self._files[path] = replace(self._read(path), text="")
 
@@ -208,7 +208,7 @@ class Stage(Struct):
             if operation.on_existing is OnExisting.IGNORE:
                 return
             if operation.on_existing is OnExisting.FAIL:
-                raise _exists(target)
+                raise exists(target)
         self._files[source], self._files[target] = None, file
 
     def _move_folder(self, source: AbsPath, operation: Rename) -> None:
@@ -216,7 +216,7 @@ class Stage(Struct):
         if self._is_taken(operation.target):
             if operation.on_existing is OnExisting.IGNORE:
                 return
-            raise _exists(target)
+            raise exists(target)
         if is_inside(target, source):
             raise Refused(Code.INVALID_INPUT, f"{source} cannot be moved into itself")
         for path in self._leave(source):
@@ -347,5 +347,6 @@ def _path_of(resource: Resource) -> AbsPath:
     return resource.path
 
 
-def _exists(path: AbsPath) -> Refused:
+def exists(path: AbsPath) -> Refused:
+    """Why nothing is put or moved there."""
     return Refused(Code.INVALID_INPUT, f"{path} is there already")

@@ -199,14 +199,21 @@ class EditProposals:
 
 
 def plan_of(session: Session, answer: Raw) -> EditPlan:
-    """Read a server's workspace edit, but for other worktrees that it knows; raises `ServerFailed` when malformed."""
+    """Read a server's workspace edit, but for other worktrees that it knows; raises `ServerFailed` when malformed.
+
+    Files that it names without an edit, as some servers do with all that they have looked at, are left out as well.
+    """
     try:
         plan = edit_plan(answer)
     except Malformed as malformed:
         message = f"{session.server} sent a malformed edit: {malformed}"
         raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
     elsewhere = {path for path in _texts_of(plan) if is_of_linked_worktree(path, session.root)}
-    kept = (one for one in plan.operations if not isinstance(one, TextChange) or one.resource.path not in elsewhere)
+    kept = (
+        one
+        for one in plan.operations
+        if not isinstance(one, TextChange) or (one.edits and one.resource.path not in elsewhere)
+    )
     return EditPlan(tuple(kept))
 
 

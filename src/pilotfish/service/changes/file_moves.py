@@ -13,6 +13,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
+from pilotfish.operations.edits.staging import exists
 from pilotfish.operations.results import is_null
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.capabilities import wants_file_operation
@@ -49,6 +50,7 @@ class FileMoves:
     async def intent(self, job: Job) -> Intent:
         """Raises `Refused` when the file cannot be moved, or not to that path."""
         moved, text = await self._source(job)
+        _refuse_taken(moved.new)
         collected = await self._collect(job, moved, text)
         proposals = [one for one in collected.proposals if one.edit.plan.operations]
         operations = proposals[0].edit.plan.operations if proposals else ()
@@ -122,6 +124,12 @@ class FileMoves:
             return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session, answer))
 
         return await self._proposals.collect(job, tuple(candidates.values()), ask)
+
+
+def _refuse_taken(path: AbsPath) -> None:
+    """Whatever servers would say of such a move, which takes them seconds."""
+    if os.path.lexists(path):
+        raise exists(path)
 
 
 def wants(session: Session, method: str, path: AbsPath, *, is_folder: bool) -> bool:

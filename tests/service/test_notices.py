@@ -1,5 +1,7 @@
 """Why a file has no verdict, said once (`feedback.noVerdict: "say"`)."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,10 @@ import anyio
 import pytest
 
 from pilotfish.api.answers import State
+from pilotfish.api.questions import Operation, Question
 from support.servers.script import SILENCE, Script
 from support.services.checks import full
-from support.services.several import BY_LINE, PROGRAM, custom, service_on
+from support.services.several import BY_LINE, PROGRAM, Ground, custom, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("FMT-8")]
 
@@ -93,6 +96,50 @@ async def test_a_verdict_that_is_not_whole_for_want_of_trust_names_the_step(tmp_
     assert (feedback.text, feedback.state) == ("", State.PARTIAL)
     step = f"Only a person can allow it, at a terminal: `pilotfish trust {ground.root}` shows what would run, and asks."
     assert (feedback.reason or "").endswith(f"are not used. {step}")
+
+
+def outlined(script: Script) -> None:
+    """A server that also knows the one symbol of a file, on its first line."""
+    BY_LINE(script)
+    script.capabilities = {**script.capabilities, "documentSymbolProvider": True, "referencesProvider": True}
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 4}}
+    symbol = {"name": "good", "kind": 12, "range": place, "selectionRange": place}
+    script.on("textDocument/documentSymbol", lambda _params: [symbol])
+    script.on("textDocument/references", lambda asked: [{"uri": asked["textDocument"]["uri"], "range": place}])
+
+
+@asynccontextmanager
+async def beside_a_linter_that_waits_for_trust(folder: Path) -> AsyncGenerator[Ground]:
+    """Why it waits takes a sentence; what the other server says of a file stands without it."""
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}, "feedback": {"noVerdict": "say"}}
+    async with service_on(folder, {"basedpyright": outlined}, config) as made:
+        made.write("pyproject.toml", "[tool.ruff]\n")
+        (made.root / made.write(".venv/bin/ruff", "#!/bin/sh\n")).chmod(0o755)
+        made.write("a.py", "good\n")
+        yield made
+
+
+async def test_an_edit_that_one_server_finds_clean_is_not_explained_by_one_that_waits(tmp_path: Path) -> None:
+    async with beside_a_linter_that_waits_for_trust(tmp_path) as ground:
+        first = await ground.touched("a.py", before={"a.py": "old\n"})
+        ground.write("a.py", "bad thing\n")
+        bad = await ground.touched("a.py")
+        ground.write("a.py", "good\n")
+        again = await ground.touched("a.py")
+    assert first.text.startswith(".py files are not checked by ruff: ")
+    assert (bad.state, bad.reason) == (State.PARTIAL, "not checked by ruff")
+    assert (again.text, again.state) == ("", State.PARTIAL)
+    assert first.reason == again.reason == "this edit caused no error; not checked by ruff"
+
+
+async def test_an_impact_tells_once_why_a_server_has_not_judged(tmp_path: Path) -> None:
+    async with beside_a_linter_that_waits_for_trust(tmp_path) as ground:
+        question = Question(operation=Operation.IMPACT, file_path="a.py", line=1)
+        first, second = [await ground.service.ask(question, ground.client) for _ in range(2)]
+        edited = await ground.touched("a.py")
+    assert "which is not trusted" in (first.meta.reason or "")
+    assert (second.meta.state, second.meta.reason) == (State.PARTIAL, "not checked by ruff")
+    assert edited.text == ".py files are not checked by ruff either."
 
 
 async def test_that_code_outside_of_the_workspace_is_not_checked_is_said_once(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class Service:
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, self.states, words)
         self._previews = Previews(self._picture, project, proposal_runner)
-        self._composer = QuestionComposer(self._questions, self.check, self._previews, self._picture.who_used)
+        self._composer = QuestionComposer(self._questions, self.check, self._previews, self._edit_feedback.notices)
         self._warm_start = WarmStart(system.memory)
         covers = self.disk_changes.covers
         self._disk_writes = DiskWrites(self.states, self._texts, system.clock, covers, self._noticed)

@@ -29,7 +29,7 @@ from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.broken_files import BrokenSearch, ProjectCheck
 from pilotfish.service.diagnostics.file_states import FileStates, moved_files, text_before
 from pilotfish.service.diagnostics.missing_imports import explanations, without_missing_packages
-from pilotfish.service.diagnostics.notices import Notices
+from pilotfish.service.diagnostics.notices import Notices, in_few_words, is_lacking
 from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.verdicts import BrokenFiles, FileVerdict, KnownFindings, effort_of
@@ -121,7 +121,7 @@ class EditFeedback:
         self._states = states
         self._proposal_runner = proposal_runner
         self._project = project
-        self._notices = Notices()
+        self.notices = Notices()
         self.settings = ChangedSettings(runner, states)
 
     async def judge(self, touch: Touch, visit: Visit, scope: Scope | None = None) -> Judged:
@@ -135,7 +135,7 @@ class EditFeedback:
         world, rewritten = self._states.world, {*self.settings.rewritten(), *packages}
         files = [path for path in touch.paths if path not in packages]
         checked = await self._runner.run(visit, files, given=scope.given, patience=scope.patience)
-        self._notices.answered(visit.client, checked)
+        self.notices.answered(visit.client, checked)
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
             self._remember(workspace, checked, world)
@@ -326,7 +326,7 @@ class EditFeedback:
             lines = self._missing_line(visit, judged.missing, judged)
             notes += [line for line in lines if line not in notes]
             if judged.limits.no_verdict == "say":
-                notes += self._notices.take_restrictions(visit, judged.edited)
+                notes += self.notices.take_restrictions(visit, judged.edited)
             text = with_notes(found, notes, form)
         # What was found and is not told as an error: the answer is not the whole one then.
         untold = [
@@ -341,16 +341,16 @@ class EditFeedback:
         """What could not be judged, one line each."""
         say = judged.limits.no_verdict == "say"
         without = (*judged.edited, *judged.others.unjudged)
-        notes = [*self._notices.take(visit, without), *_uncompared(visit.workspace, judged)] if say else []
-        notes += self._notices.take_lines(visit.client, _unknown_settings(visit.workspace, judged)) if say else ()
+        notes = [*self.notices.take(visit, without), *_uncompared(visit.workspace, judged)] if say else []
+        notes += self.notices.take_lines(visit.client, _unknown_settings(visit.workspace, judged)) if say else ()
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += self._missing_line(visit, judged.newly_missing, judged)
-        notes += self._notices.take_lacking(visit.client, explanations(visit.workspace, judged.verdicts))
+        notes += self.notices.take_lacking(visit.client, explanations(visit.workspace, judged.verdicts))
         return notes
 
     def _missing_line(self, visit: Visit, packages: frozenset[str], judged: Judged) -> list[str]:
         """A line about all of them when one of these was not mentioned before."""
-        if not self._notices.is_first(visit.client, packages):
+        if not self.notices.is_first(visit.client, packages):
             return []
         why = next((str(one) for one in explanations(visit.workspace, judged.edited) if one.of_packages), None)
         return [missing_imports_line(len(judged.missing), why)]
@@ -454,14 +454,20 @@ def _feedback(
         effort = replace(effort, server_hits=1)
     effort = replace(effort, caveats=(*effort.caveats, *caveats))
     meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta
-    # Feedback has no list of errors beside its reason.
-    reasons = dict.fromkeys((*effort.caveats, *map(error_text, effort.errors)))
+    introduced = sum(one.severity in wanted for change in both for one in change.introduced)
+    # Feedback has no list of errors beside its reason. Why a server is missing or withheld is told by `Notices`.
+    lacking = [one for one in effort.errors if is_lacking(one)] if effort.server_hits else []
+    reasons = dict.fromkeys((*effort.caveats, *(error_text(one) for one in effort.errors if one not in lacking)))
+    is_clean = not introduced and all(one.is_final for one in edited) and not any(one.undated(wanted) for one in both)
+    if lacking and is_clean and not reasons:
+        reasons = {"this edit caused no error": None}
+    reasons |= dict.fromkeys(map(in_few_words, lacking))
     return Feedback(
         text,
         meta.state,
         effort.duration_ms,
         "; ".join(reasons) or meta.reason,
-        introduced=sum(one.severity in wanted for change in both for one in change.introduced),
+        introduced=introduced,
         fixed=sum(one.severity in wanted for change in both for one in change.fixed),
         others=_counted(others),
     )

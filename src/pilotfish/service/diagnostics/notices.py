@@ -8,8 +8,9 @@ not checked, once.
 import os
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
-from pilotfish.api.answers import error_of
+from pilotfish.api.answers import OURSELVES, Answer, Error, error_of, error_text
 from pilotfish.config.trust import trust_advice
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
@@ -71,12 +72,34 @@ class Notices:
         """Those of these lines that have not been said yet."""
         return _unsaid(self._said_to(client), ((line, line) for line in lines))
 
+    def reason(self, client: ClientSession, answer: Answer[Any]) -> str:
+        """Why an answer is not fresh, where a server that cannot judge is explained only if it has not been yet."""
+        said, reason = self._said_to(client), answer.meta.reason or ""
+        for error in answer.errors:
+            of_server, text = f"none {error.server_id} ", error_text(error)
+            if not is_lacking(error) or text not in reason:
+                continue
+            if any(one.startswith(of_server) for one in said):
+                reason = reason.replace(text, in_few_words(error))
+            said.add(of_server)
+        return reason
+
     def _said_to(self, client: ClientSession) -> set[str]:
         said = self._said.get(client.id)
         if said is None:
             said = set[str]()
             self._said.put(client.id, said)
         return said
+
+
+def is_lacking(error: Error) -> bool:
+    """Whether a server is missing or withheld: it cannot answer, however long one waits."""
+    return error.code in WITHOUT_SERVER and error.server_id != OURSELVES
+
+
+def in_few_words(error: Error) -> str:
+    """What has to do where the reason is told elsewhere, or was told before: an answer stays partial without it."""
+    return f"not checked by {error.server_id}"
 
 
 def _unsaid(said: set[str], notices: Iterable[tuple[str, str]]) -> tuple[str, ...]:

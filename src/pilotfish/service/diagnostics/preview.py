@@ -41,6 +41,7 @@ class Previews:
         self._picture = picture
         self._project = project
         self._proposal_runner = proposal_runner
+        self.who_used = picture.who_used
 
     async def run(self, visit: Visit, paths: Sequence[str], texts: Mapping[str, str], patience: Patience) -> Previewed:
         """A path that is outside, protected or, without a text, missing is refused in its own verdict.

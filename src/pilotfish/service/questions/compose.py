@@ -3,7 +3,7 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import filterfalse
 from typing import Any, Protocol
@@ -36,6 +36,7 @@ from pilotfish.operations.names import bare_name
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.operations.symbols import bodies, grouped, source_of
 from pilotfish.paths import shown_path
+from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.project import listed
@@ -61,9 +62,6 @@ class CheckFiles(Protocol):
     ) -> Awaitable[DiagnosticsAnswer]: ...
 
 
-WhoUsed = Callable[[Workspace, Iterable[AbsPath]], Awaitable[Sequence[AbsPath]]]
-"""The files that may be broken because others are gone."""
-
 COMPOSED = frozenset({Operation.SOURCE, Operation.EXPLORE, Operation.IMPACT})
 
 
@@ -78,10 +76,11 @@ class _Composition:
         self.caveats: dict[str, None] = {}
         self._started = current_time()
 
-    def count(self, answer: Answer[Any]) -> None:
+    def count(self, answer: Answer[Any], reason: str | None = None) -> None:
+        """`reason`: why it is not fresh, where that is said in other words than the answer's own."""
         self._hits += answer.meta.server_hits
-        if answer.meta.state is not State.FRESH and answer.meta.reason:
-            self.caveats[answer.meta.reason] = None
+        if answer.meta.state is not State.FRESH and (why := reason or answer.meta.reason):
+            self.caveats[why] = None
 
     def effort(self) -> Effort:
         duration = round((current_time() - self._started) * 1000)
@@ -106,11 +105,11 @@ class _Composition:
 
 
 class QuestionComposer:
-    def __init__(self, questions: QuestionRunner, check: CheckFiles, previews: Previews, who_used: WhoUsed) -> None:
+    def __init__(self, questions: QuestionRunner, check: CheckFiles, previews: Previews, notices: Notices) -> None:
         self._questions = questions
         self._check = check
         self._previews = previews
-        self._who_used = who_used
+        self._notices = notices
 
     async def compose(self, question: Question, visit: Visit) -> Answer[Any]:
         """Raises a `Failure`."""
@@ -163,7 +162,7 @@ class QuestionComposer:
             return replace(found, named=True)
         edited = await anyio.to_thread.run_sync(_edited, made.workspace)
         gone = list(filterfalse(os.path.lexists, edited))
-        users = await self._who_used(made.workspace, gone)
+        users = await self._previews.who_used(made.workspace, gone)
         changed, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
         unknown, lost = dict[str, list[AbsPath]](), set[str]()
         for path, before in edited.items():
@@ -266,7 +265,7 @@ class QuestionComposer:
         broken: dict[str, tuple[Diagnostic, ...]] = {}
         if served:
             answer = await self._check(made.visit.client, served[:MAX_CHECKED], workspace=workspace)
-            made.count(answer)
+            made.count(answer, self._notices.reason(made.visit.client, answer))
             broken = {
                 path: errors
                 for path, found in (answer.data or {}).items()

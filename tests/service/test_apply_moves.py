@@ -7,6 +7,7 @@ import pytest
 
 from pilotfish.api.answers import State
 from pilotfish.errors import Code
+from pilotfish.operations.render import text_of
 from support.servers.editing import CAPABILITIES, never
 from support.services.editing import changes, editing_service, feedback, refusal
 
@@ -82,10 +83,13 @@ async def test_a_server_that_does_not_say_which_imports_follow_keeps_the_file_wh
     async with editing_service(tmp_path, IMPORTS, {"timing": {"requestTimeoutMs": 50}}) as service:
         await service.move("a.fake", "c.fake", apply=False)
         service.server.on("workspace/willRenameFiles", never)
+        preview = text_of(await service.move("a.fake", "c.fake", apply=False))
         code, _ = refusal(await service.move("a.fake", "c.fake"))
         assert service.files() == IMPORTS
         assert service.heard("workspace/didRenameFiles") == []
     assert code is Code.REQUEST_TIMEOUT
+    assert "Preview: 1 file; which edits the importing files need is not known yet. Nothing was written." in preview
+    assert "0 edits" not in preview
 
 
 @pytest.mark.proves("C112")
@@ -128,7 +132,7 @@ async def test_a_preview_has_no_file_without_an_edit(tmp_path: Path, target: str
     async with editing_service(tmp_path, files) as service:
         old = "lib" if target.startswith("lib") else "a.fake"
         await service.check("b.fake")
-        looked = {"textDocument": {"uri": service.uri("b.fake"), "version": None}, "edits": []}
+        looked: dict[str, Any] = {"textDocument": {"uri": service.uri("b.fake"), "version": None}, "edits": []}
         service.server.on("workspace/willRenameFiles", lambda params: {"documentChanges": [looked]})
         answer = await service.move(old, target, apply=False)
         assert [one.path for one in changes(answer).files] in (["a.fake"], ["lib"])

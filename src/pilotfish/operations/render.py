@@ -60,6 +60,9 @@ MAX_DOCUMENTATION = 1500
 MAX_NUMBERS = 8
 """Lines of one user."""
 
+NOT_KNOWN = "; which edits the importing files need is not known yet"
+"""Of a move where a server did not say it; the file is not moved without them."""
+
 NOTHING_YET = "Nothing found so far."
 """For an answer that may be incomplete: it must not read as if there were nothing."""
 
@@ -162,7 +165,8 @@ def _body(answer: Answer[Any], *, grouped: bool) -> _Page:
     if isinstance(data, Hover):
         return _Page([], sanitised_lines("\n\n".join(data.contents), MAX_HOVER).split("\n"), [], "lines")
     if isinstance(data, Changes):
-        return _changes(data)
+        is_unknown = answer.operation == Operation.RENAME_FILE and bool(answer.errors) and not data.applied
+        return _changes(data, unknown=NOT_KNOWN if is_unknown else "")
     if isinstance(data, Exploration):
         return _exploration(data)
     if isinstance(data, Impact):
@@ -359,10 +363,11 @@ def _action(action: Action) -> str:
     return f"{number} {_message(action.title)}{said}{name}"
 
 
-def _changes(changes: Changes) -> _Page:
+def _changes(changes: Changes, *, unknown: str = "") -> _Page:
+    """`unknown`: that there may be more edits, so that `0 edits` does not read as if none were needed."""
     edits = sum(file.edits for file in changes.files)
-    what = f"{counted(len(changes.files), 'file')}, {counted(edits, 'edit')}"
-    done = f"Applied: {what}." if changes.applied else f"Preview: {what}. Nothing was written."
+    what = counted(len(changes.files), "file") + (f", {counted(edits, 'edit')}" if edits or not unknown else "")
+    done = f"Applied: {what}." if changes.applied else f"Preview: {what}{unknown}. Nothing was written."
     confirm = (f"needs confirmation: {_message(label)}" for label in changes.confirm)
     files = ["\n".join(_file_change(file)) for file in changes.files]
     feedback = [] if changes.feedback is None else list(_feedback(changes.feedback))

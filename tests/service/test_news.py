@@ -92,10 +92,12 @@ def test_what_was_told_of_a_list_that_may_not_be_whole_is_told_before_the_stop()
     state, brought = Conversation(), Delta((FIRST,), (), ())
     unsignalled = FileVerdict(PATH, TEXT, (Outcome("one", (FIRST,), assumed=True, why="it did not say so"),))
     note_judged(state, Judged((unsignalled,), {PATH: brought}, LLXPRT, before={PATH: ""}), 1)
-    for left, expected in [(unsignalled, "first"), (replace(unsignalled, outcomes=()), "could not be checked again")]:
+    for left, expected in [(unsignalled, "still there"), (replace(unsignalled, outcomes=()), "not be checked again")]:
         form = Form(workspace=AbsPath("/root"))
         text, _ = what_is_left(state, News(left={PATH: left}), form, FeedbackSettings(no_verdict="say"), "")
-        assert expected in text
+        heading, *errors = text.split("\n")
+        assert expected in heading
+        assert any("first" in line for line in errors)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ MAX_FILES = 20
 
 FIX: Final = "What was changed stays changed; please fix these errors in a further edit."
 
+STOP_UNKNOWN: Final = "These errors came with your changes, and could not be checked again in time:"
 STOP_HEADING: Final = "Before you finish: these errors came with your changes and are still there, please fix them:"
 
 

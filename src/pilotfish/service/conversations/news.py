@@ -19,6 +19,7 @@ from pilotfish.feedback.select import Chosen
 from pilotfish.feedback.text import (
     MAX_NAMED,
     STOP_HEADING,
+    STOP_UNKNOWN,
     FileRole,
     Form,
     Group,
@@ -241,11 +242,12 @@ def what_is_left(
     files += [chosen(path, unsure[path].text, found) for path, found in left.items()]
     state.told += len(files)
     refused = {path for path, one in looked_at.items() if one.refused is not None}
-    notes = _unknown_lines(state, {*now, *left, *refused}, form, wanted)
+    unknown, notes = _unknown_files(state, {*now, *left, *refused}, wanted), list[str]()
     if settings.no_verdict == "say" and agent not in state.unsure:
         unchecked = news.unchecked if news.written is None else news.written.others.left
-        notes += _unjudged_lines(state, form, now, {file.path for file in files}, unchecked)
-    return groups_text([Group(STOP_HEADING, tuple(files), FileRole.LEFT)], form, notes), bool(files)
+        notes = _unjudged_lines(state, form, now, {file.path for file in files}, unchecked)
+    groups = [Group(STOP_HEADING, tuple(files), FileRole.LEFT), Group(STOP_UNKNOWN, unknown, FileRole.LEFT)]
+    return groups_text(groups, form, notes), bool(files)
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:
@@ -261,19 +263,15 @@ def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> 
             state.found(verdict.path, found, call=state.calls, edited=edited)
 
 
-def _unknown_lines(
-    state: Conversation, now: AbstractSet[AbsPath], form: Form, wanted: Collection[Severity]
-) -> list[str]:
-    """What was told of files of which nobody knows in time whether it is left."""
-    lines = list[str]()
-    for path in sorted((state.changed - now) & state.introduced.keys()):
-        errors = sum(one.severity in wanted for one in state.introduced[path].diagnostics)
-        if errors:
-            had = "1 error" if errors == 1 else f"{errors} errors"
-            lines.append(
-                f"{named(path, form.workspace)} had {had} from your changes and could not be checked again in time."
-            )
-    return lines
+def _unknown_files(state: Conversation, now: AbstractSet[AbsPath], wanted: Collection[Severity]) -> tuple[Chosen, ...]:
+    """What was told of files of which nobody knows in time whether it is left; those that were edited come first."""
+    files = list[Chosen]()
+    paths = (state.changed - now) & state.introduced.keys()
+    for path in sorted(paths, key=lambda path: (path not in state.own_texts, path)):
+        known = state.introduced[path]
+        found = [one for one in known.diagnostics if one.severity in wanted]
+        files += [chosen(path, known.text, found)] if found else []
+    return tuple(files)
 
 
 def _unjudged_lines(

@@ -88,6 +88,21 @@ def test_before_a_stop_nothing_is_said_not_to_be_checked_that_was(known: Convers
     assert all(words in text for words in expected)
 
 
+def test_of_what_is_undone_nothing_is_said_to_be_unknown_before_a_stop() -> None:
+    state, form, settings = Conversation(), Form(workspace=AbsPath("/root")), FeedbackSettings(no_verdict="say")
+    state.wrote(PATH, "after\n", "before\n")
+    state.owe_others(PATH, "before\n", call=1)
+    text, _ = what_is_left(state.copied(), News(), form, settings, "")
+    assert "may have broken could be checked in time" in text
+    state.turn_ended()
+    state.wrote(PATH, "before\n", "after\n")
+    state.owe_others(PATH, "after\n", call=2)
+    assert what_is_left(state.copied(), News(), form, settings, "") == ("", False)
+    state.wrote(AbsPath("/root/other.py"), "after\n", "before\n")
+    text, _ = what_is_left(state, News(), form, settings, "")
+    assert "may have broken could be checked in time" in text
+
+
 def test_what_was_told_of_a_list_that_may_not_be_whole_is_told_before_the_stop() -> None:
     state, brought = Conversation(), Delta((FIRST,), (), ())
     unsignalled = FileVerdict(PATH, TEXT, (Outcome("one", (FIRST,), assumed=True, why="it did not say so"),))

@@ -139,6 +139,8 @@ class Conversation(Struct):
     """The same in whatever turn, until it is there again."""
     first: dict[AbsPath, str | None] | None = field(default_factory=dict[AbsPath, str | None])
     """Of the files that it changed in this turn, the digests of the texts before that; None: git has changed some."""
+    original: dict[AbsPath, str | None] | None = field(default_factory=dict[AbsPath, str | None])
+    """The same of all turns."""
     own_texts: dict[AbsPath, tuple[str, ...]] = field(default_factory=dict[AbsPath, tuple[str, ...]])
     """Digests of the texts that it gave these files."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
@@ -347,6 +349,11 @@ class Conversation(Struct):
         news = tuple(one for one in change.introduced if one not in older)
         return replace(change, introduced=news, older=tuple(sorted({*change.older, *older}, key=place)))
 
+    @property
+    def is_undone(self) -> bool:
+        """Whether all that it has changed is as it was before it: then nothing is broken by it."""
+        return bool(self.original) and self._has_back((self.original or {}).items())
+
     def _has_back(self, digests: Iterable[tuple[AbsPath, str | None]]) -> bool:
         """Whether it gave these files their old texts again."""
         return all(self.own_texts.get(path, ("",))[-1] == digest for path, digest in digests)
@@ -361,9 +368,13 @@ class Conversation(Struct):
 
     def wrote(self, path: AbsPath, text: str, before: str | None = None) -> None:
         """It gave a file this text in place of another one, where that is known."""
+        was = None if before is None else _digest(before)
         if self.first is not None:
-            self.first.setdefault(path, None if before is None else _digest(before))
+            self.first.setdefault(path, was)
             self.first = self.first if len(self.first) <= MAX_FILES else None
+        if self.original is not None:
+            self.original.setdefault(path, was)
+            self.original = self.original if len(self.original) <= MAX_FILES else None
         if path in self.own_texts or len(self.own_texts) < MAX_FILES:
             known, digest = self.own_texts.get(path, ()), _digest(text)
             self.own_texts[path] = (*(one for one in known if one != digest), digest)[-MAX_OWN_TEXTS:]

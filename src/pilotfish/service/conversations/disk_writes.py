@@ -163,7 +163,7 @@ class DiskWrites:
             state.came_back()
         if not brought:
             return
-        state.first = None
+        state.first = state.original = None
         for path in sorted(state.changed.intersection(state.own_texts).difference(brought))[:MAX_OWN]:
             text = await self._text(path)
             before = await committed_text(workspace, path, text) if state.has_written(path, text) else None

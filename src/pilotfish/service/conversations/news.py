@@ -294,7 +294,7 @@ def _unjudged_lines(
             lines.append(f"{name} was not checked: its servers have not answered in time.")
         elif path not in told and now[path].diagnostics:
             lines.append(f"{name} has errors, and there was no time to tell which of them are new.")
-    if causes:
+    if causes and not state.is_undone:
         names = [named(path, form.workspace) for path in unchecked[:MAX_NAMED]]
         names += [f"{len(unchecked) - MAX_NAMED} more"] if len(unchecked) > MAX_NAMED else []
         left = f": {', '.join(names)}" if names else ""

@@ -100,7 +100,7 @@ def no_compile_database(folders: Sequence[str], tree: ProjectTree) -> Shortfall 
         return None
     files = "compile_commands.json and no compile_flags.txt"
     what = f"There is no {files}, so the folders of headers and the compiler's flags are unknown."
-    return Shortfall(what, _step(folders, tree, COMPILE_STEPS), hides_uses=True)
+    return Shortfall(what, _step(folders, tree, COMPILE_STEPS, is_outermost=True), hides_uses=True)
 
 
 def old_go(
@@ -194,9 +194,12 @@ def _rustup_home(environment: Mapping[str, str]) -> str:
     return environment.get("RUSTUP_HOME") or os.path.join(environment.get("HOME", ""), ".rustup")
 
 
-def _step(folders: Sequence[str], tree: ProjectTree, steps: Mapping[str, str]) -> str | None:
-    """The command of the nearest folder that has one of the files."""
-    for folder in folders:
+def _step(
+    folders: Sequence[str], tree: ProjectTree, steps: Mapping[str, str], *, is_outermost: bool = False
+) -> str | None:
+    """The command of the nearest folder that has one of the files, or of the outermost: the folders of a C project each
+    have a CMakeLists.txt, and only the first of them can be configured."""
+    for folder in reversed(folders) if is_outermost else folders:
         for name, command in steps.items():
             path = os.path.join(folder, name)
             if tree.exists(path) and _names_packages(name, tree.read(path, MAX_BYTES) or ""):

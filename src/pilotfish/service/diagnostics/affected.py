@@ -281,7 +281,7 @@ async def server_affected(
         return None
 
 
-def _said_of(edit: EditedText) -> dict[str, object]:
+def _said_of(edit: EditedText) -> Mapping[str, object]:
     return {"file": edit.path, "gone": edit.after is None} | ({} if edit.before is None else {"before": edit.before})
 
 

@@ -213,6 +213,28 @@ def test_unless_they_want_no_colour(user: User) -> None:
     assert re.fullmatch(r"(.*\r +\r)?No problems in 1 file\. \(\d+\.\d s\)\n", seen, re.DOTALL)
 
 
+def test_a_batch_that_is_ended_leaves_nothing_in_the_temporary_folder(user: User, tmp_path: Path) -> None:
+    made = tmp_path / "temporary"
+    made.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-m", "pilotfish", "batch", "--jobs", "1"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=user.workspace,
+        env={**user.environment, "TMPDIR": str(made)},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"id": 1, "files": {"clean.py": "VALUE: int = 1\\n"}}\n')
+        process.stdin.flush()
+        assert json.loads(_line(process.stdout.fileno()))["id"] == 1
+        assert list(made.iterdir())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 130
+    assert list(made.iterdir()) == []
+
+
 @pytest.mark.proves("WATCH-5")
 def test_a_watched_file_is_checked_again_when_it_changes(user: User) -> None:
     with subprocess.Popen(

@@ -1,6 +1,7 @@
 """`pilotfish batch`: what each of many patches would introduce."""
 
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -61,6 +62,8 @@ def batch(patches: BinaryIO, severity: str, out: str | None, root: str | None, *
     is_long = total is not None and total - len(known) >= LONG
     settings = JudgeSettings(workspace, severity_of(severity), git=find_git(workspace), is_long=is_long)
     made = _engine(settings, **engine)
+    # What it has made in the temporary folder goes as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     with _output(out, append=resume) as output:
         anyio.run(run.judge_all, made, output)
     click.get_current_context().exit(run.exit_code)

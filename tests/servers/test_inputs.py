@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import Change
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.inputs import (
     MAX_FILES,
@@ -273,11 +273,19 @@ def test_the_catalogue_names_only_members_of_files_that_it_names() -> None:
 
 @pytest.mark.proves("A12.4")
 @pytest.mark.parametrize(
-    ("name", "older_by", "holds"),
-    [("a.py", 60, False), ("a.py", -60, True), ("a.txt", 60, True), ("missing.py", 60, True)],
+    ("name", "older_by", "changes", "holds"),
+    [
+        ("a.py", 60, [Change.CHANGED], False),
+        ("a.py", -60, [Change.CHANGED], True),
+        ("a.txt", 60, [Change.CHANGED], True),
+        ("missing.py", 60, [Change.CHANGED], True),
+        ("a.py", 60, [Change.CREATED], True),
+        ("a.py", 60, [Change.CREATED, Change.CHANGED], False),
+        ("a.py", 60, [Change.DELETED, Change.CREATED], False),
+    ],
 )
 def test_a_changed_source_with_a_time_from_before_counts_for_servers_that_go_by_it(
-    tmp_path: Path, name: str, older_by: int, *, holds: bool
+    tmp_path: Path, name: str, older_by: int, changes: list[Change], *, holds: bool
 ) -> None:
     place, since = AbsPath(str(tmp_path)), 1_700_000_000
     found = input_evidence(Inputs(by_time=True), place, place, sources=(".py",))
@@ -285,7 +293,7 @@ def test_a_changed_source_with_a_time_from_before_counts_for_servers_that_go_by_
     for written in ("a.py", "a.txt"):
         (tmp_path / written).touch()
         os.utime(tmp_path / written, (since - older_by, since - older_by))
-    found.note_older([AbsPath(str(tmp_path / name))], since)
+    found.note_older([PathChange(AbsPath(str(tmp_path / name)), one) for one in changes], since)
     assert found.holds() is holds
 
 

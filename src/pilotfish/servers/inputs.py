@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library, package_folder
-from pilotfish.protocol.watching import Change
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.manifests import MAX_COMMENTED_CHARACTERS, json_value, toml_table
 from pilotfish.servers.spec import Environment, Inputs, ServerSpec
 from pilotfish.servers.tree import DOUBT_NANOSECONDS, DiskTree, Sight, sight
@@ -78,6 +78,7 @@ class InputEvidence:
         """How the names of the files end whose change in a package or a late library counts."""
         self._emptied: set[str] = set()
         """Folders that have lost their last source; more than are counted are as good as all."""
+        self._lost: set[str] = set()  # Sources that are gone, or were; the same
         self._parts: dict[str, frozenset[str]] = {}
         """By folder: the names, perhaps with a star, that sources mention there."""
         self._overlooked: set[AbsPath] = set()  # Sources that mention more than is looked at
@@ -205,12 +206,20 @@ class InputEvidence:
         is_module = inside in presence and os.path.splitext(name)[0].isidentifier()
         return is_module or any(fnmatch.fnmatchcase(name, one) for one in presence)
 
-    def note_older(self, changes: Iterable[AbsPath], since: float) -> None:
+    def note_older(self, changes: Iterable[PathChange], since: float) -> None:
         """These have changed since that wall time. One that has a time from before it has got that back, or is another
         file than was there: a server that goes by the time takes it for the old one.
+
+        Unless there was none by that name: it was moved there, and no server has read it as anything else.
         """
-        for path in changes if self._inputs.by_time and self.changed is None else ():
-            seen = sight(path) if path.endswith(self._sources) else None
+        for path, change in ((one.path, one.change) for one in changes):
+            if not self._inputs.by_time or self.changed is not None or not path.endswith(self._sources):
+                continue
+            if change is Change.DELETED and len(self._lost) <= MAX_FILES:
+                self._lost.add(path)
+            if change is Change.CREATED and path not in self._lost and len(self._lost) <= MAX_FILES:
+                continue
+            seen = sight(path)
             if seen is not None and seen[2] < since * 1e9:
                 self.changed = path
                 return

@@ -401,7 +401,7 @@ class _Root:
             for member in self._members.values():
                 _add(member, piece)
                 if member.session.inputs is not None:
-                    member.session.inputs.note_older((one.path for one in piece), since)
+                    member.session.inputs.note_older(piece, since)
             yield
 
     async def _deliver_all(self) -> None:

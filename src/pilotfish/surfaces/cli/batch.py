@@ -63,10 +63,14 @@ def batch(patches: BinaryIO, severity: str, out: str | None, root: str | None, *
     settings = JudgeSettings(workspace, severity_of(severity), git=find_git(workspace), is_long=is_long)
     made = _engine(settings, **engine)
     # What it has made in the temporary folder goes as after Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _interrupt)
     with _output(out, append=resume) as output:
         anyio.run(run.judge_all, made, output)
     click.get_current_context().exit(run.exit_code)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 def _engine(settings: JudgeSettings, engine: str, address: str, jobs: int | None) -> Engine:

@@ -13,8 +13,10 @@ from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.render import text_of
 from pilotfish.service.check_answer import CheckRequest
+from pilotfish.service.diagnostics.affected import Affected, AffectedFiles
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.subject import SubjectFinder
+from pilotfish.service.whole_project import USERS_UNKNOWN
 from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server("basedpyright"), pytest.mark.proves("OPS-10")]
@@ -165,6 +167,25 @@ async def test_what_a_deleted_file_leaves_broken_is_the_change_too(project: Proj
     request = CheckRequest((root,), (f"{root}/money.py",))
     checked = await project.real.service.check_files(project.real.client, request)
     assert [path for path, errors in (checked.data or {}).items() if errors] == ["user.py"]
+
+
+async def test_that_not_all_users_of_a_deleted_file_are_known_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.git("init", "-q", ".")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a")
+    (project.real.root / "money.py").unlink()
+
+    async def late(*_: object) -> Affected:
+        return Affected((), complete=False)
+
+    monkeypatch.setattr(AffectedFiles, "of_edits", late)
+    root = AbsPath(str(project.real.root))
+    checked = await project.real.service.check_files(project.real.client, CheckRequest((root,), (f"{root}/money.py",)))
+    for answer in (checked, await project.ask(Operation.IMPACT)):
+        assert answer.meta.state is not State.FRESH
+        assert USERS_UNKNOWN in (answer.meta.reason or "")
 
 
 async def test_where_old_errors_are_not_known_those_that_are_about_the_change_come_first(

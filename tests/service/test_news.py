@@ -98,6 +98,9 @@ def test_of_what_is_undone_nothing_is_said_to_be_unknown_before_a_stop() -> None
     state.wrote(PATH, "before\n", "after\n")
     state.owe_others(PATH, "after\n", call=2)
     assert what_is_left(state.copied(), News(), form, settings, "") == ("", False)
+    # As a record of another version has it: of that file nobody knows what it was.
+    elder = replace(state.copied(), own_texts={**state.own_texts, AbsPath("/root/elder.py"): ("0",)})
+    assert "could be checked in time" in what_is_left(elder, News(), form, settings, "")[0]
     state.wrote(AbsPath("/root/other.py"), "after\n", "before\n")
     text, _ = what_is_left(state, News(), form, settings, "")
     assert "may have broken could be checked in time" in text

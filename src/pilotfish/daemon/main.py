@@ -141,11 +141,11 @@ def run(claim: DaemonClaim) -> Never:
     except BaseException:
         logger.exception("the daemon failed")
     finally:
+        claim.end()
         # Folders that last as long as the process: `os._exit`, which waits for no thread, would leave them.
         with suppress(Exception):
             # There is no public name for it.
             atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        claim.end()
         os._exit(code)
 
 

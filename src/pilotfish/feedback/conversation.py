@@ -352,7 +352,8 @@ class Conversation(Struct):
     @property
     def is_undone(self) -> bool:
         """Whether all that it has changed is as it was before it: then nothing is broken by it."""
-        return bool(self.original) and self._has_back((self.original or {}).items())
+        known = self.original or {}
+        return bool(known) and known.keys() >= self.own_texts.keys() and self._has_back(known.items())
 
     def _has_back(self, digests: Iterable[tuple[AbsPath, str | None]]) -> bool:
         """Whether it gave these files their old texts again."""

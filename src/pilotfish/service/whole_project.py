@@ -12,6 +12,7 @@ from itertools import islice
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.api.answers import OURSELVES, DiagnosticsAnswer, Error, error_of
 from pilotfish.counting import counted
@@ -44,6 +45,8 @@ PROJECT_SECONDS = 45.0
 FIRST_VERDICT, LATER_VERDICT = 6, 3
 """For a caller who asks for a verdict and not for feedback: so many times the limit of a request, which is a minute and
 half a minute unless it is configured, and what any cold server needs."""
+
+USERS_UNKNOWN = "not all files that used what was deleted could be found in time"
 
 AT_ONCE = 8
 """Files under way: more do not make a server faster, and each holds its text."""
@@ -108,12 +111,15 @@ async def _known(picture: Picture, visit: Visit, request: CheckRequest) -> tuple
         return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
     await anyio.to_thread.run_sync(_refuse_outside, visit.client.cwd, request.paths, workspace.boundary)
-    changed = request.changed
+    changed, unknown = request.changed, False
     if changed is not None:
         there = dict.fromkeys(filter(os.path.lexists, changed))
-        users = await picture.who_used(workspace, (AbsPath(path) for path in changed if path not in there))
-        changed = tuple(there | dict.fromkeys(users))
+        users = await picture.who_used(workspace, [AbsPath(path) for path in changed if path not in there])
+        changed, unknown = tuple(there | dict.fromkeys(users.files)), not users.complete
     chosen = await select(workspace.root, visit.client.cwd, unserved, request.paths, changed)
+    if unknown:
+        error = Error(OURSELVES, USERS_UNKNOWN, Code.REQUEST_TIMEOUT)
+        chosen = replace(chosen, unreached=(*chosen.unreached, error))
     chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
     standing |= await picture.standing(workspace, chosen.named)
     return chosen, {path: standing[path] for path in chosen.files if path in standing}

@@ -50,7 +50,7 @@ class FileMoves:
     async def intent(self, job: Job) -> Intent:
         """Raises `Refused` when the file cannot be moved, or not to that path."""
         moved, text = await self._source(job)
-        _refuse_taken(moved.new)
+        _refuse_taken(moved)
         collected = await self._collect(job, moved, text)
         proposals = [one for one in collected.proposals if one.edit.plan.operations]
         operations = proposals[0].edit.plan.operations if proposals else ()
@@ -126,10 +126,20 @@ class FileMoves:
         return await self._proposals.collect(job, tuple(candidates.values()), ask)
 
 
-def _refuse_taken(path: AbsPath) -> None:
-    """Whatever servers would say of such a move, which takes them seconds."""
-    if os.path.lexists(path):
-        raise exists(path)
+def _refuse_taken(moved: Moved) -> None:
+    """Whatever servers would say of such a move, which takes them seconds.
+
+    Where a file system knows no case, `a.py` is there as `A.py`, too, and may be moved there.
+    """
+    if os.path.lexists(moved.new) and (moved.old == moved.new or not _is_same(moved.old, moved.new)):
+        raise exists(moved.new)
+
+
+def _is_same(one: AbsPath, other: AbsPath) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def wants(session: Session, method: str, path: AbsPath, *, is_folder: bool) -> bool:

@@ -5,7 +5,7 @@ was noticed on disk that may affect it (`FileStates`). All else is checked. With
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 from msgspec import Struct
@@ -16,7 +16,7 @@ from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, searched_roots
+from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, EditedText, searched_roots
 from pilotfish.service.diagnostics.file_states import FileStates, Judges, committed_text
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
@@ -66,14 +66,16 @@ class Picture:
         self._explaining = anyio.Lock()
         self._taken_back: Recent[Key, _TakenBack] = Recent(MAX_SERVERS)
 
-    async def who_used(self, workspace: Workspace, gone: Iterable[AbsPath]) -> list[AbsPath]:
+    async def who_used(self, workspace: Workspace, gone: Sequence[AbsPath]) -> Affected:
         """The files that may be broken because these, which the last commit has, are gone."""
-        edits = [EditedText(path, text, None) for path in gone if (text := await committed_text(workspace, path, ""))]
-        found = dict[AbsPath, None]()
+        served = filter(workspace.serves, gone)
+        edits = [EditedText(path, await committed_text(workspace, path, ""), None) for path in served]
+        found, complete = dict[AbsPath, None](), True
         for target in searched_roots(workspace, (one.path for one in edits)):
             affected = await self._affected.of_edits(target.root, edits, target.extensions, INDEX_SECONDS)
             found |= dict.fromkeys(affected.files)
-        return list(filter(os.path.isfile, found))
+            complete = complete and affected.complete
+        return Affected(tuple(filter(os.path.isfile, found)), complete)
 
     async def check(
         self,

@@ -41,7 +41,7 @@ from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.project import listed
 from pilotfish.service.questions.subject import DeclaredSymbol
-from pilotfish.service.whole_project import certain
+from pilotfish.service.whole_project import USERS_UNKNOWN, certain
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Visit
 from pilotfish.system.clock import current_time
@@ -163,6 +163,8 @@ class QuestionComposer:
         edited = await anyio.to_thread.run_sync(_edited, made.workspace)
         gone = list(filterfalse(os.path.lexists, edited))
         users = await self._previews.who_used(made.workspace, gone)
+        if not users.complete:
+            made.caveats[USERS_UNKNOWN] = None
         changed, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
         unknown, lost = dict[str, list[AbsPath]](), set[str]()
         for path, before in edited.items():
@@ -183,7 +185,7 @@ class QuestionComposer:
         root = made.workspace.root
         for why, paths in unknown.items():
             made.caveats[f"which symbols changed in {listed(paths, root)} is not known: {why.rstrip('.')}"] = None
-        found = await self._impact_of(changed[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made, users)
+        found = await self._impact_of(changed[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), made, users.files)
         found = replace(found, deleted=tuple(shown_path(path, root) for path in gone))
         hidden = {shown_path(path, root) for paths in unknown.values() for path in paths}
         found = replace(found, files=tuple(path for path in found.files if path not in hidden))
